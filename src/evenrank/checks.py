@@ -1,0 +1,266 @@
+"""The rules rows must keep, and the messages when they do not; `RankingData` is their only user."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.errors import DataError
+
+BLOCK_BYTES = 1 << 25
+UNKNOWN = -1
+
+Locate = Callable[[int], str]
+
+
+def block_rows(n_columns: int) -> int:
+    """Rows whose float64 copy stays within `BLOCK_BYTES`."""
+    return max(1, BLOCK_BYTES // (8 * max(1, n_columns)))
+
+
+def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> NDArray[Any]:
+    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if array.ndim != 2:
+        raise DataError(f"X must be two-dimensional (rows, features); got shape {array.shape}.")
+    if array.dtype.kind in "iub":
+        array = array.astype(np.float64)
+    elif array.dtype.kind != "f":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"X must be numeric; got {array.dtype} values. Encode text columns first.") from None
+    step = block_rows(array.shape[1])
+    for start in range(0, len(array), step):
+        block = np.asarray(array[start : start + step])
+        # A finite sum proves every value finite at a fraction of the cost of testing each.
+        if np.isfinite(block.sum(dtype=np.float64)):
+            continue
+        bad = np.argwhere(~np.isfinite(block))
+        if len(bad):
+            row, column = start + int(bad[0][0]), int(bad[0][1])
+            name = repr(names[column]) if names is not None and column < len(names) else str(column)
+            value = float(array[row, column])
+            raise DataError(f"{at(row)}: feature {name} must be a finite number; got {value}. Fill or drop it.")
+    return array
+
+
+def checked_names(X: Any, names: Sequence[str] | None, d: int) -> tuple[str, ...]:
+    if names is None:
+        columns = getattr(X, "columns", None)
+        names = list(columns) if columns is not None and len(columns) == d else [f"x{j}" for j in range(d)]
+    if len(names) != d:
+        raise DataError(f"feature_names must have a name for each of the {d} features; got {len(names)}.")
+    texts = tuple(map(str, names))
+    if len(set(texts)) < d:
+        twice = next(name for j, name in enumerate(texts) if name in texts[:j])
+        raise DataError(f"feature_names must differ; {twice!r} occurs twice.")
+    return texts
+
+
+def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.shape != (n,):
+        raise DataError(f"{what} must have one value for each of the {n} rows; got shape {array.shape}.")
+    if array.dtype.kind not in "fiub":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            row = next(i for i, value in enumerate(array) if not _is_number(value))
+            raise DataError(
+                f"{at(row)}: {what} must be a finite number ≥ 0; got {array[row]!r}. Drop the row or fill the value."
+            ) from None
+    numbers = array.astype(np.float64)
+    bad = ~(np.isfinite(numbers) & (numbers >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            f"{at(row)}: {what} must be a finite number ≥ 0; got {numbers[row]:g}. Drop the row or fill the value."
+        )
+    return numbers
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NA, NaT and empty text are how tables write 'no value'."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return value == "" or bool(value != value)
+
+
+def checked_ids(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[Any]:
+    array = values if isinstance(values, np.ndarray) else _object_array(values)
+    if array.shape != (n,):
+        raise DataError(f"{what} must have one value for each of the {n} rows; got shape {array.shape}.")
+    if array.dtype == object:
+        missing: NDArray[np.bool_] = np.fromiter(map(is_missing, array), bool, n)
+        tidy = np.array(array.tolist()) if not missing.any() and len(set(map(type, array))) == 1 else array
+        array = tidy if tidy.dtype.kind in "iuU" and tidy.shape == (n,) else array
+    elif array.dtype.kind == "f":
+        missing = np.isnan(array)
+    elif array.dtype.kind in "US":
+        missing = array == np.array("", array.dtype)
+    else:
+        missing = np.zeros(n, bool)
+    if missing.any():
+        raise DataError(f"{at(int(np.argmax(missing)))}: {what} must not be empty. Fill it or drop the row.")
+    return array.copy()
+
+
+def _object_array(values: Any) -> NDArray[Any]:
+    """Labels as an array, without numpy turning [1, 'a'] into text or huge integers into floats."""
+    plain = np.asarray(values)
+    if plain.dtype.kind in "iubMm" or (plain.dtype.kind in "fUS" and hasattr(values, "dtype")):
+        return plain
+    listed = list(values)
+    if len(set(map(type, listed))) == 1 and plain.dtype.kind in "fUS" and type(listed[0]) in (float, str, bytes):
+        return plain
+    out = np.empty(len(listed), dtype=object)
+    out[:] = listed
+    return out
+
+
+def group_codes(
+    group: ArrayLike | None, names: Sequence[Any] | None, n: int
+) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
+    """Codes into the sorted labels; -1 where the label is missing."""
+    if group is None:
+        return np.full(n, UNKNOWN, np.int32), ()
+    array = group if isinstance(group, np.ndarray) else _object_array(group)
+    if array.shape != (n,):
+        raise DataError(f"group must have one label for each of the {n} rows; got shape {array.shape}.")
+    values = array.tolist()
+    seen = [value for value in dict.fromkeys(values) if not is_missing(value)]
+    if names is not None:
+        known = list(names)
+        if not set(seen) <= set(known):
+            if not all(isinstance(value, int) and UNKNOWN <= value < len(known) for value in seen):
+                strange = next(value for value in seen if value not in known)
+                raise DataError(f"group {strange!r} is neither in group_names ({listed(known)}) nor a code into them.")
+            values = [None if value == UNKNOWN else known[value] for value in values]
+        seen = known
+    labels = tuple(_sorted_labels(seen))
+    code_of: dict[Any, int] = {label: code for code, label in enumerate(labels)}
+    codes = np.fromiter((code_of.get(value, UNKNOWN) for value in values), np.int32, n)
+    return codes, labels
+
+
+def _sorted_labels(labels: list[Any]) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+
+
+def group_rows(query: NDArray[Any]) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[Any]]:
+    """The permutation that brings each query's rows together (None if they already are), pointers and ids."""
+    n = len(query)
+    starts = np.flatnonzero(np.concatenate([[True], query[1:] != query[:-1]]))
+    run_ids = query[starts]
+    if len(set(run_ids.tolist())) == len(run_ids):
+        return None, np.append(starts, n).astype(np.int64), run_ids
+    first: dict[Any, int] = {}
+    run_code = np.fromiter((first.setdefault(value, len(first)) for value in run_ids.tolist()), np.int64, len(run_ids))
+    codes = np.repeat(run_code, np.diff(np.append(starts, n)))
+    order = np.argsort(codes, kind="stable")
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+    return order, ptr, query[order[ptr[:-1]]]
+
+
+def refuse_duplicates(
+    items: NDArray[Any],
+    ptr: NDArray[np.int64],
+    query_ids: NDArray[Any],
+    order: NDArray[np.int64] | None,
+    at: Locate,
+) -> None:
+    code_of: dict[Any, int] = {}
+    codes = np.fromiter((code_of.setdefault(value, len(code_of)) for value in items.tolist()), np.int64, len(items))
+    query = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    key = query * len(code_of) + codes
+    by_key = np.argsort(key, kind="stable")
+    again = np.flatnonzero(key[by_key[1:]] == key[by_key[:-1]])
+    if len(again):
+        one, two = (int(i) if order is None else int(order[i]) for i in by_key[again[0] : again[0] + 2])
+        stored = by_key[again[0]]
+        raise DataError(
+            f"{at(two)}: item {items[stored]!r} occurs twice in query {query_ids[query[stored]]!r} "
+            f"(first at {at(one)}). Keep one row an item."
+        )
+
+
+def gather(features: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """The given rows; a memmap's go to a temporary memmap, so memory stays flat, and a run of rows is a view."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (len(rows) == 1 or (np.diff(rows) == 1).all()):
+        return features[rows[0] : rows[-1] + 1]
+    if not isinstance(features, np.memmap):
+        return features[rows]
+    with tempfile.NamedTemporaryFile(prefix="evenrank-") as file:
+        out = np.memmap(file, features.dtype, "w+", shape=(len(rows), features.shape[1]))
+    step = block_rows(features.shape[1])
+    for start in range(0, len(rows), step):
+        out[start : start + step] = features[rows[start : start + step]]
+    return out
+
+
+def freeze(array: Any) -> Any:
+    """A read-only view, so the caller's own array stays as it was."""
+    if isinstance(array, np.ndarray):
+        view = array.view()
+        view.flags.writeable = False
+        return view
+    return array
+
+
+def listed(names: Any) -> str:
+    texts = [repr(name) for name in names]
+    return ", ".join(texts[:12]) + (f", … ({len(texts)} in all)" if len(texts) > 12 else "")
+
+
+# ---------------------------------------------------------------------- frames
+
+
+def feature_matrix(frame: Any, columns: list[str], at: Locate) -> NDArray[Any]:
+    """float32 if every column is, float64 otherwise, (n, d)."""
+    import narwhals as nw
+
+    dtype = np.float32 if columns and all(frame[c].dtype == nw.Float32 for c in columns) else np.float64
+    out = np.empty((len(frame), len(columns)), dtype)
+    for j, column in enumerate(columns):
+        out[:, j] = frame_numbers(frame[column], column, at)
+    return out
+
+
+def frame_numbers(series: Any, name: str, at: Locate) -> NDArray[Any]:
+    import narwhals as nw
+
+    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+        for row, value in enumerate(series.to_list()):
+            if not _is_number(value):
+                raise DataError(f"{at(row)}: column {name!r} must be numeric; got {value!r}.")
+        return np.array([float(value) for value in series.to_list()])
+    null = series.is_null()
+    if null.any():
+        row = int(np.argmax(null.to_numpy()))
+        raise DataError(f"{at(row)}: column {name!r} must be a finite number; got an empty value. Fill or drop it.")
+    dtype = np.float32 if series.dtype == nw.Float32 else np.float64
+    return np.asarray(series.to_numpy(), dtype=dtype)
+
+
+def frame_labels(series: Any) -> NDArray[Any]:
+    """Integers stay an integer array; anything else, or with nulls, is an object array of Python values."""
+    if series.dtype.is_integer() and not series.is_null().any():
+        return np.asarray(series.to_numpy())
+    out = np.empty(len(series), dtype=object)
+    out[:] = series.to_list()
+    return out

@@ -1,0 +1,27 @@
+"""The one place where optional dependencies are imported, with the install command when absent."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from evenrank.errors import MissingExtraError
+
+EXTRA_OF = {"torch": "torch", "lightgbm": "lightgbm", "xgboost": "xgboost", "pyspark": "spark"}
+
+
+def require(module: str) -> ModuleType:
+    """Import ``module`` or say which extra brings it.
+
+    >>> require("json").__name__
+    'json'
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        top = module.partition(".")[0]
+        if error.name is not None and error.name.partition(".")[0] != top:
+            raise
+        extra = EXTRA_OF.get(top)
+        package = f"'evenrank[{extra}]'" if extra else top
+        raise MissingExtraError(f"{top} is not installed. Run: pip install {package}") from error
