@@ -1,0 +1,69 @@
+"""Losses of ranking quality over scores: value, gradient and curvature, each the mean over rows.
+
+A loss is three plain functions of ``(scores, relevance)`` with scores (n,) or (n, models) and relevance (n, 1) or
+of the scores' shape; each returns the scores' shape, a row's own contribution before averaging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rowwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Row-wise value, first and second derivative in the score; ``binary`` losses see relevance at the threshold."""
+
+    name: str
+    value: Rowwise
+    gradient: Rowwise
+    curvature: Rowwise
+    binary: bool = False
+
+
+def squared_value(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
+    """(s − r)², the paper's."""
+    return np.asarray((scores - relevance) ** 2)
+
+
+def squared_gradient(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(2 * (scores - relevance))
+
+
+def squared_curvature(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
+    return np.full_like(scores, 2)
+
+
+def logistic_value(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
+    """log(1 + eˢ) − r s, written so that no exponential overflows."""
+    return np.asarray(np.maximum(scores, 0) - relevance * scores + np.log1p(np.exp(-np.abs(scores))))
+
+
+def sigmoid(scores: NDArray[Any]) -> NDArray[Any]:
+    """1 / (1 + e⁻ˢ) without overflow."""
+    small = np.exp(-np.abs(scores))
+    return np.asarray(np.where(scores >= 0, 1, small) / (1 + small))
+
+
+def logistic_gradient(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(sigmoid(scores) - relevance)
+
+
+def logistic_curvature(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
+    small = np.exp(-np.abs(scores))
+    return np.asarray(small / (1 + small) ** 2)
+
+
+LOSSES = {
+    loss.name: loss
+    for loss in (
+        Loss("squared", squared_value, squared_gradient, squared_curvature),
+        Loss("logistic", logistic_value, logistic_gradient, logistic_curvature, binary=True),
+    )
+}

@@ -1,0 +1,185 @@
+"""`Ranking`: where each row stands in its query, for one score vector or a matrix of models at once.
+
+A row's place is two integers: how many items of its query stand strictly above it (``first``) and how many
+share its score, itself included (``size``). Every expectation under random tie-breaking follows from these:
+the block of a row occupies the ranks first + 1 … first + size, and the row is equally likely at each of them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.errors import ConfigError, choose
+
+CHUNK = 1 << 17
+SHORT = 24  # up to this length counting pairs is faster than sorting
+TIES = ("average", "input")
+
+
+class Ranking:
+    """Ranks within queries, ties averaged exactly.
+
+    Parameters
+    ----------
+    scores : (n,) or (n, models) in stored order, finite; higher is better
+    query_ptr : (q + 1,)
+    ties : "average" takes expectations over random tie-breaking; "input" keeps the order of the rows
+        Scores of a query within 1e-12 · max|s| (1e-6 in float32) of their neighbour are tied.
+
+    Attributes
+    ----------
+    first, size : int32, the shape of ``scores``
+
+    Examples
+    --------
+    >>> ranking = Ranking(np.array([2.0, 1.0, 1.0, 5.0]), np.array([0, 3, 4]))
+    >>> ranking.top(2).tolist(), ranking.rank.tolist()
+    ([1.0, 0.5, 0.5, 1.0], [1.0, 2.5, 2.5, 1.0])
+    """
+
+    def __init__(self, scores: NDArray[Any], query_ptr: NDArray[np.int64], *, ties: str = "average") -> None:
+        choose(ties, TIES, what="ties")
+        table = scores[:, None] if scores.ndim == 1 else scores
+        first, size = _places(table, query_ptr, by_input=ties == "input")
+        self.query_ptr = query_ptr
+        self.first: NDArray[np.int32] = first.reshape(scores.shape)
+        self.size: NDArray[np.int32] = size.reshape(scores.shape)
+
+    @property
+    def rank(self) -> NDArray[np.float64]:
+        """Expected rank from 1, the shape of the scores."""
+        return np.asarray(self.first + (self.size + 1) / 2)
+
+    def top(self, k: int) -> NDArray[np.float64]:
+        """Each row's probability of being among its query's first k (1 in a query of at most k items)."""
+        check_k(k)
+        return np.asarray(np.clip(k - self.first, 0, self.size) / self.size)
+
+    def exposure(self, k: int | None = None) -> NDArray[np.float64]:
+        """Expected position discount 1/log2(1 + rank) of each row, cut to 0 below rank k."""
+        if k is not None:
+            check_k(k)
+        longest = int(np.diff(self.query_ptr).max())
+        cumulative = discount_sums(longest, k)
+        return np.asarray((cumulative[self.first + self.size] - cumulative[self.first]) / self.size)
+
+
+def check_k(k: object) -> int:
+    """A whole number of positions, at least 1."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ConfigError(f"k must be a whole number ≥ 1; got {k!r}.")
+    return int(k)
+
+
+@lru_cache(maxsize=64)
+def discount_sums(length: int, k: int | None = None) -> NDArray[np.float64]:
+    """Sums of the first 0, 1, …, ``length`` discounts 1/log2(1 + rank), those below rank k being 0."""
+    discounts = 1 / np.log2(np.arange(2, length + 2))
+    if k is not None:
+        discounts[k:] = 0
+    sums = np.concatenate([[0.0], np.cumsum(discounts)])
+    sums.flags.writeable = False
+    return sums
+
+
+def _places(
+    scores: NDArray[Any], ptr: NDArray[np.int64], *, by_input: bool
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """``first`` and ``size`` of an (n, models) table.
+
+    Queries of one length are a dense block, so ragged lists cost no padding and no loop over queries.
+    """
+    n, models = scores.shape
+    first = np.zeros((n, models), np.int32)
+    size = np.ones((n, models), np.int32)
+    tolerance = 1e-12 if scores.dtype == np.float64 else 1e-6
+    lengths = np.diff(ptr)
+    for length in np.unique(lengths[lengths > 1]).tolist():
+        starts = ptr[:-1][lengths == length]
+        step = max(1, CHUNK // (length * models))
+        for begin in range(0, len(starts), step):
+            chunk = starts[begin : begin + step]
+            rows: Any = (chunk[:, None] + np.arange(length)).ravel()
+            if rows[-1] - rows[0] == len(rows) - 1:
+                rows = slice(rows[0], rows[-1] + 1)
+            lists = scores[rows].reshape(-1, length, models).transpose(0, 2, 1).reshape(-1, length)
+            one, two = _list_places(lists, tolerance, by_input=by_input)
+            first[rows] = one.reshape(-1, models, length).transpose(0, 2, 1).reshape(-1, models)
+            if two is not None:
+                size[rows] = two.reshape(-1, models, length).transpose(0, 2, 1).reshape(-1, models)
+    return first, size
+
+
+def _list_places(lists: NDArray[Any], tolerance: float, *, by_input: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Places in each line of a dense (lists, length) table; no sizes if nothing is tied."""
+    length = lists.shape[1]
+    if length > SHORT:
+        return _places_by_sorting(lists, tolerance, by_input=by_input)
+    columns = np.ascontiguousarray(lists.T)
+    above, below = _count_pairs(columns, tolerance * np.abs(columns).max(axis=0))
+    tied = np.flatnonzero((above + below).min(axis=0) < length - 1)
+    if len(tied) == 0:
+        return above.T, None
+    first, size = np.ascontiguousarray(above.T), np.ascontiguousarray((length - above - below).T)
+    # Equal scores are tied for good; unequal ones within the tolerance can chain, which only sorting sees.
+    equal = _count_pairs(columns[:, tied], np.zeros(len(tied), columns.dtype))
+    hard = tied if by_input else tied[((equal[0] != above[:, tied]) | (equal[1] != below[:, tied])).any(axis=0)]
+    if len(hard):
+        first[hard], sizes = _places_by_sorting(lists[hard], tolerance, by_input=by_input)
+        size[hard] = 1 if sizes is None else sizes
+    return first, size
+
+
+def _count_pairs(columns: NDArray[Any], threshold: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """How many scores of a list exceed each one, and how many it exceeds, by more than the threshold."""
+    above = np.zeros(columns.shape, np.int8)
+    below = np.zeros(columns.shape, np.int8)
+    under = -threshold
+    for i in range(len(columns)):
+        for j in range(i):
+            difference = columns[i] - columns[j]
+            wins = (difference > threshold).view(np.int8)
+            loses = (difference < under).view(np.int8)
+            above[j] += wins
+            below[i] += wins
+            above[i] += loses
+            below[j] += loses
+    return above, below
+
+
+def _places_by_sorting(
+    lists: NDArray[Any], tolerance: float, *, by_input: bool
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """The same for lists of any length."""
+    count, length = lists.shape
+    order = np.argsort(-lists, axis=1)
+    flat = order + (np.arange(count) * length)[:, None]
+    ordered = lists.ravel()[flat]
+    scale = np.maximum(np.abs(ordered[:, :1]), np.abs(ordered[:, -1:]))
+    tied = ordered[:, :-1] - ordered[:, 1:] <= tolerance * scale
+    first = np.empty(lists.size, np.int32)
+    first[flat] = np.arange(length, dtype=np.int32)
+    some = tied.any(axis=1)
+    if not some.any():
+        return first.reshape(count, length), None
+
+    # Positions run down the columns here: numpy accumulates down columns, many lists at a time, far faster.
+    position = np.arange(length, dtype=np.int32)[:, None]
+    joins = np.ascontiguousarray(tied[some].T)
+    start = np.where(np.vstack([np.zeros_like(joins[:1]), joins]), np.int32(0), position)
+    np.maximum.accumulate(start, axis=0, out=start)
+    if by_input:
+        # Within a block the lower row number goes first; block and row make one sortable key.
+        rows = np.sort(start.T.astype(np.int64) * length + order[some], axis=1) % length
+        first[rows + (np.flatnonzero(some) * length)[:, None]] = position.T
+        return first.reshape(count, length), None
+    end = np.where(np.vstack([joins, np.zeros_like(joins[:1])]), np.int32(length), position + np.int32(1))
+    end = np.minimum.accumulate(end[::-1], axis=0)[::-1]
+    size = np.ones(lists.size, np.int32)
+    first[flat[some]] = start.T
+    size[flat[some]] = (end - start).T
+    return first.reshape(count, length), size.reshape(count, length)
