@@ -1,1 +1,47 @@
-"""Fair learning to rank: train rankers that treat groups evenly, and see what that costs."""
+"""Fair learning to rank: train rankers that treat groups evenly, see what that costs, know whether it will hold."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives; it is imported when first used, so that `import evenrank` is fast and silent.
+_NAMES = {
+    "RankingData": "data",
+    "Ranking": "ranking",
+    "Notion": "notions",
+    "Contrast": "notions",
+    "violation": "notions",
+    "read": "io",
+    "measure": "measures",
+    "selection_rates": "measures",
+    "Moments": "moments",
+    "fairness_path": "rankers.path",
+    "FairnessPath": "rankers.path",
+    "strength_grid": "rankers.path",
+    "EvenrankError": "errors",
+    "DataError": "errors",
+    "ConfigError": "errors",
+    "MissingExtraError": "errors",
+    "DataWarning": "errors",
+}
+_MODULES = ("datasets", "io")
+
+__all__ = ["__version__", *_NAMES, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        value = getattr(import_module(f"evenrank.{_NAMES[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"evenrank.{name}")
+    else:
+        raise AttributeError(f"module 'evenrank' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

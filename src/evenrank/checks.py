@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,22 +22,40 @@ def block_rows(n_columns: int) -> int:
     return max(1, BLOCK_BYTES // (8 * max(1, n_columns)))
 
 
+def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
+    """numpy's array of ``values`` (an array as it is), or a DataError where their lengths differ."""
+    if isinstance(values, np.ndarray):
+        return values
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise DataError(f"{what} must be a regular array; got rows of different lengths.") from None
+
+
+def shown(value: Any) -> str:
+    """The value as the user wrote it: 'n/a', not np.str_('n/a')."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
 def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> NDArray[Any]:
-    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    names = getattr(X, "columns", None) if names is None else names
+    array = as_array(X, "X")
     if array.ndim != 2:
         raise DataError(f"X must be two-dimensional (rows, features); got shape {array.shape}.")
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     elif array.dtype.kind != "f":
         try:
-            array = array.astype(np.float64)
+            array = array.astype(np.float64, casting="unsafe" if array.dtype.kind in "OUS" else "safe")
         except (TypeError, ValueError):
             raise DataError(f"X must be numeric; got {array.dtype} values. Encode text columns first.") from None
     step = block_rows(array.shape[1])
     for start in range(0, len(array), step):
         block = np.asarray(array[start : start + step])
         # A finite sum proves every value finite at a fraction of the cost of testing each.
-        if np.isfinite(block.sum(dtype=np.float64)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = block.sum(dtype=np.float64)
+        if np.isfinite(total):
             continue
         bad = np.argwhere(~np.isfinite(block))
         if len(bad):
@@ -62,7 +80,7 @@ def checked_names(X: Any, names: Sequence[str] | None, d: int) -> tuple[str, ...
 
 
 def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[np.float64]:
-    array = np.asarray(values)
+    array = as_array(values, what)
     if array.shape != (n,):
         raise DataError(f"{what} must have one value for each of the {n} rows; got shape {array.shape}.")
     if array.dtype.kind not in "fiub":
@@ -70,8 +88,9 @@ def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray
             array = array.astype(np.float64)
         except (TypeError, ValueError):
             row = next(i for i, value in enumerate(array) if not _is_number(value))
+            found = shown(array[row])
             raise DataError(
-                f"{at(row)}: {what} must be a finite number ≥ 0; got {array[row]!r}. Drop the row or fill the value."
+                f"{at(row)}: {what} must be a finite number ≥ 0; got {found}. Drop the row or fill the value."
             ) from None
     numbers = array.astype(np.float64)
     bad = ~(np.isfinite(numbers) & (numbers >= 0))
@@ -99,15 +118,15 @@ def is_missing(value: Any) -> bool:
 
 
 def checked_ids(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[Any]:
-    array = values if isinstance(values, np.ndarray) else _object_array(values)
-    if array.shape != (n,):
-        raise DataError(f"{what} must have one value for each of the {n} rows; got shape {array.shape}.")
+    array = label_array(values, n, what)
+    if array.dtype == object:
+        array = tidy_labels(array.tolist())
     if array.dtype == object:
         missing: NDArray[np.bool_] = np.fromiter(map(is_missing, array), bool, n)
-        tidy = np.array(array.tolist()) if not missing.any() and len(set(map(type, array))) == 1 else array
-        array = tidy if tidy.dtype.kind in "iuU" and tidy.shape == (n,) else array
     elif array.dtype.kind == "f":
         missing = np.isnan(array)
+    elif array.dtype.kind in "Mm":
+        missing = np.isnat(array)
     elif array.dtype.kind in "US":
         missing = array == np.array("", array.dtype)
     else:
@@ -117,17 +136,31 @@ def checked_ids(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[Any
     return array.copy()
 
 
-def _object_array(values: Any) -> NDArray[Any]:
-    """Labels as an array, without numpy turning [1, 'a'] into text or huge integers into floats."""
-    plain = np.asarray(values)
-    if plain.dtype.kind in "iubMm" or (plain.dtype.kind in "fUS" and hasattr(values, "dtype")):
-        return plain
-    listed = list(values)
-    if len(set(map(type, listed))) == 1 and plain.dtype.kind in "fUS" and type(listed[0]) in (float, str, bytes):
-        return plain
-    out = np.empty(len(listed), dtype=object)
-    out[:] = listed
-    return out
+def label_array(values: Any, n: int, what: str) -> NDArray[Any]:
+    """One label of any type for each of the n rows: arrays and columns as they are, other sequences label by label."""
+    if hasattr(values, "__array__") or isinstance(values, str) or not isinstance(values, Iterable):
+        array = np.asarray(values)
+    else:
+        array = tidy_labels(list(values))
+    if array.shape != (n,):
+        raise DataError(f"{what} must have one value for each of the {n} rows; got shape {array.shape}.")
+    if array.dtype == object:
+        try:
+            set(array)
+        except TypeError:
+            strange = next((value for value in array if not isinstance(value, Hashable)), array[0])
+            raise DataError(f"{what} must be plain values such as text or numbers; got {strange!r}.") from None
+    return array
+
+
+def tidy_labels(labels: list[Any]) -> NDArray[Any]:
+    """Labels as an array, without numpy turning [1, 'a'] into text, huge integers into floats or tuples into lines."""
+    types = set(map(type, labels))
+    if len(types) == 1 and issubclass(only := types.pop(), int | float | str | bytes | np.generic):
+        plain = np.asarray(labels)
+        if plain.dtype.kind != "f" or not issubclass(only, int):
+            return plain
+    return np.fromiter(labels, object, len(labels))
 
 
 def group_codes(
@@ -136,18 +169,20 @@ def group_codes(
     """Codes into the sorted labels; -1 where the label is missing."""
     if group is None:
         return np.full(n, UNKNOWN, np.int32), ()
-    array = group if isinstance(group, np.ndarray) else _object_array(group)
-    if array.shape != (n,):
-        raise DataError(f"group must have one label for each of the {n} rows; got shape {array.shape}.")
+    array = label_array(group, n, "group")
+    if array.dtype.kind == "M":
+        array = array.astype("M8[us]")  # finer times become plain integers in a list
     values = array.tolist()
     seen = [value for value in dict.fromkeys(values) if not is_missing(value)]
     if names is not None:
         known = list(names)
+        if len(set(known)) < len(known):
+            raise DataError(f"group_names must differ; got {listed(known)}.")
         if not set(seen) <= set(known):
             if not all(isinstance(value, int) and UNKNOWN <= value < len(known) for value in seen):
                 strange = next(value for value in seen if value not in known)
                 raise DataError(f"group {strange!r} is neither in group_names ({listed(known)}) nor a code into them.")
-            values = [None if value == UNKNOWN else known[value] for value in values]
+            values = [None if is_missing(value) or value == UNKNOWN else known[value] for value in values]
         seen = known
     labels = tuple(_sorted_labels(seen))
     code_of: dict[Any, int] = {label: code for code, label in enumerate(labels)}
@@ -194,7 +229,7 @@ def refuse_duplicates(
         one, two = (int(i) if order is None else int(order[i]) for i in by_key[again[0] : again[0] + 2])
         stored = by_key[again[0]]
         raise DataError(
-            f"{at(two)}: item {items[stored]!r} occurs twice in query {query_ids[query[stored]]!r} "
+            f"{at(two)}: item {shown(items[stored])} occurs twice in query {shown(query_ids[query[stored]])} "
             f"(first at {at(one)}). Keep one row an item."
         )
 
@@ -261,6 +296,4 @@ def frame_labels(series: Any) -> NDArray[Any]:
     """Integers stay an integer array; anything else, or with nulls, is an object array of Python values."""
     if series.dtype.is_integer() and not series.is_null().any():
         return np.asarray(series.to_numpy())
-    out = np.empty(len(series), dtype=object)
-    out[:] = series.to_list()
-    return out
+    return np.fromiter(series.to_list(), object, len(series))

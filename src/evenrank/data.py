@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import (
     Locate,
+    as_array,
     block_rows,
     checked_features,
     checked_ids,
@@ -112,7 +113,7 @@ class RankingData:
         weight = None if sample_weight is None else checked_numbers(sample_weight, n, "sample_weight", at)
         if weight is not None and not weight.sum() > 0:
             raise DataError("sample_weight must have a positive sum; every weight is 0.")
-        if not np.isfinite(relevance_threshold):
+        if not isinstance(relevance_threshold, int | float | np.number) or not np.isfinite(relevance_threshold):
             raise ConfigError(f"relevance_threshold must be a finite number; got {relevance_threshold!r}.")
 
         order, ptr, query_ids = group_rows(query)
@@ -227,6 +228,15 @@ class RankingData:
         return np.repeat(np.arange(self.n_queries), self.lengths)
 
     @cached_property
+    def sorted_queries(self) -> NDArray[np.int64]:
+        """Query numbers in the order of their ids, (q,): what seeded choices go by, so that row order never matters."""
+        try:
+            return np.argsort(self.query_ids, kind="stable")
+        except TypeError:
+            keys = [(type(value).__name__, str(value)) for value in self.query_ids.tolist()]
+            return np.array(sorted(range(self.n_queries), key=keys.__getitem__))
+
+    @cached_property
     def relevant(self) -> NDArray[np.bool_]:
         """Relevance at or above the threshold, (n,)."""
         return self.relevance >= self.relevance_threshold
@@ -258,21 +268,22 @@ class RankingData:
 
     def to_stored(self, values: ArrayLike, *, what: str = "scores") -> NDArray[Any]:
         """Check values given in the caller's row order, (n,) or (n, models), and bring them to stored order."""
-        array = np.asarray(values)
+        array = as_array(values, what)
         if array.dtype.kind not in "fiub":
             try:
                 array = array.astype(np.float64)
             except (TypeError, ValueError):
                 raise DataError(f"{what} must be numbers; got {array.dtype} values.") from None
-        if array.ndim not in (1, 2) or len(array) != self.n_rows:
+        if array.ndim not in (1, 2) or len(array) != self.n_rows or array.size == 0:
             raise DataError(
                 f"{what} must have shape ({self.n_rows},) or ({self.n_rows}, models), a value a row; got {array.shape}."
             )
         if array.dtype.kind != "f" or array.dtype == np.float16:
             array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
         if not np.isfinite(array).all():
-            row = int(np.argwhere(~np.isfinite(array))[0][0])
-            raise DataError(f"{what} must be finite; row {row} has {array[row].tolist()!r}.")
+            place = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+            model = f" of model {place[1]}" if array.ndim == 2 else ""
+            raise DataError(f"{what} must be finite; row {place[0]}{model} has {float(array[place])}.")
         return array if self.row_order is None else array[self.row_order]
 
     def to_caller(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -293,7 +304,8 @@ class RankingData:
                 raise DataError(f"a query mask must have shape ({self.n_queries},); got {chosen.shape}.")
             chosen = np.flatnonzero(chosen)
         if chosen.ndim != 1 or len(chosen) == 0 or chosen.dtype.kind not in "iu":
-            raise DataError(f"queries must be a non-empty list of query numbers or a mask; got {queries!r}.")
+            found = "none" if chosen.size == 0 else f"{chosen.dtype} values of shape {chosen.shape}"
+            raise DataError(f"queries must be a non-empty list of query numbers or a mask; got {found}.")
         if chosen.min() < 0 or chosen.max() >= self.n_queries:
             raise DataError(f"query numbers must be in 0…{self.n_queries - 1}; got {chosen.min()}…{chosen.max()}.")
         ptr = np.concatenate([[0], np.cumsum(self.lengths[chosen])])

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataWarning, choose
-from evenrank.notions import ALIASES, NOTIONS, Contrast, bind, gamma_of
+from evenrank.errors import ConfigError, DataError, DataWarning, choose
+from evenrank.notions import ACROSS, ALIASES, NOTIONS, Contrast, bind, gamma_of
 from evenrank.ranking import Ranking, check_k
 
 MODEL_CHUNK = 1 << 22
 GAINS = ("linear", "exponential")
+MOST_EXPONENTIAL = 1000  # 2^1024 overflows
 
 
 @dataclass
@@ -56,7 +57,13 @@ class Evaluation:
     @cached_property
     def gains(self) -> NDArray[np.float64]:
         relevance = self.data.relevance
-        return relevance if self.gain == "linear" else np.exp2(relevance) - 1
+        if self.gain == "linear":
+            return relevance
+        if relevance.max() > MOST_EXPONENTIAL:
+            raise DataError(
+                f"gain 'exponential' needs relevance ≤ {MOST_EXPONENTIAL}; got {relevance.max():g}. Use gain='linear'."
+            )
+        return np.asarray(np.exp2(relevance) - 1)
 
     @cached_property
     def relevant_per_query(self) -> NDArray[np.float64]:
@@ -269,6 +276,7 @@ def measure(
     {'precision@2': 0.5, 'eop@2': 1.0}
     """
     choose(gain, GAINS, what="gain")
+    choose(across, ACROSS, what="across")
     names = [measures] if isinstance(measures, str) else list(measures)
     parsed = [parse_measure(name) for name in names]
     stored = data.to_stored(scores)

@@ -78,7 +78,7 @@ def as_notion(notion: NotionLike) -> Notion:
     if callable(notion):
         return Notion(getattr(notion, "__name__", "custom"), notion)
     if isinstance(notion, list | tuple | np.ndarray) and len(notion):
-        return Notion("custom", lambda data: [data.to_stored(np.asarray(mask, bool)) > 0 for mask in notion])
+        return Notion("custom", lambda data: [data.to_stored(mask, what="a notion's mask") != 0 for mask in notion])
     raise ConfigError(f"notion must be a name, a Notion, a function of the data or row masks; got {notion!r}.")
 
 
@@ -218,13 +218,13 @@ class Cells:
         if data.n_groups < 2:
             found = f"{data.n_groups} ({listed(data.group_names)})" if data.n_groups else "none"
             raise DataError(f"{notion.name} compares groups and needs at least two; the data has {found}.")
-        masks = np.array([np.asarray(mask, bool) for mask in notion.masks(data)])
-        if masks.ndim != 2 or masks.shape[1] != data.n_rows:
-            raise DataError(
-                f"notion {notion.name!r} must give masks of shape ({data.n_rows},); got {masks.shape[1:] or 'none'}."
-            )
+        masks = [np.asarray(mask, bool) for mask in notion.masks(data)]
+        wrong = [mask.shape for mask in masks if mask.shape != (data.n_rows,)]
+        if wrong or not masks:
+            found = str(wrong[0]) if wrong else "none"
+            raise DataError(f"notion {notion.name!r} must give masks of shape ({data.n_rows},); got {found}.")
         weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
-        return cls(notion, masks & (data.group >= 0) & (weight > 0), data.group, weight, data.n_groups)
+        return cls(notion, np.array(masks) & (data.group >= 0) & (weight > 0), data.group, weight, data.n_groups)
 
     def contrast(
         self,
@@ -268,6 +268,13 @@ def bind(
     cells = Cells.of(notion, data)
     if scope == "per_query":
         contrast = cells.contrast(unit=data.query_of_row, n_units=data.n_queries, across=across, training=training)
+        for stratum in contrast.pairs.missing:
+            result = "this term is dropped" if training else "the violation is NaN"
+            warnings.warn(
+                f"{cells.notion.name}: {cells.notion.stratum(stratum)} have two groups in no query; {result}",
+                DataWarning,
+                stacklevel=2,
+            )
     else:
         contrast = cells.contrast(across=across, training=training)
         warn_empty(cells.notion, contrast.cell_weight[:, 0], data.group_names, training=training)

@@ -56,7 +56,7 @@ class Ranking:
 
     def top(self, k: int) -> NDArray[np.float64]:
         """Each row's probability of being among its query's first k (1 in a query of at most k items)."""
-        check_k(k)
+        k = min(check_k(k), len(self.first))
         return np.asarray(np.clip(k - self.first, 0, self.size) / self.size)
 
     def exposure(self, k: int | None = None) -> NDArray[np.float64]:
@@ -96,7 +96,7 @@ def _places(
     n, models = scores.shape
     first = np.zeros((n, models), np.int32)
     size = np.ones((n, models), np.int32)
-    tolerance = 1e-12 if scores.dtype == np.float64 else 1e-6
+    tolerance = 1e-6 if scores.dtype.itemsize < 8 else 1e-12
     lengths = np.diff(ptr)
     for length in np.unique(lengths[lengths > 1]).tolist():
         starts = ptr[:-1][lengths == length]
@@ -107,7 +107,8 @@ def _places(
             if rows[-1] - rows[0] == len(rows) - 1:
                 rows = slice(rows[0], rows[-1] + 1)
             lists = scores[rows].reshape(-1, length, models).transpose(0, 2, 1).reshape(-1, length)
-            one, two = _list_places(lists, tolerance, by_input=by_input)
+            with np.errstate(over="ignore"):  # an infinite difference compares as it should
+                one, two = _list_places(lists, tolerance, by_input=by_input)
             first[rows] = one.reshape(-1, models, length).transpose(0, 2, 1).reshape(-1, models)
             if two is not None:
                 size[rows] = two.reshape(-1, models, length).transpose(0, 2, 1).reshape(-1, models)

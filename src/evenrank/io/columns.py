@@ -1,0 +1,199 @@
+"""Which column plays which part, and text columns turned into numbers and ids."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from evenrank.checks import Locate, frame_labels, listed
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError, DataWarning
+
+SHOWN = 40
+# user → read → a format's reader → assemble → left_out: a warning names the user's line.
+STACK = 5
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The caller's choice of columns; the arguments of `evenrank.read`."""
+
+    query: str = "qid"
+    relevance: str | None = "relevance"
+    group: str | None = "group"
+    item: str | None = None
+    features: tuple[str, ...] | None = None
+    relevance_threshold: float = 1.0
+    sample_weight: str | None = None
+    score: str | None = None
+    qrels: str | os.PathLike[str] | None = None
+    groups: str | os.PathLike[str] | Mapping[Any, Any] | None = None
+
+    def refuse_trec(self, what: str) -> None:
+        for option in ("qrels", "groups"):
+            if getattr(self, option) is not None:
+                raise ConfigError(f"{option} is for TREC runs only; {what} has relevance and group in its own columns.")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Roles settled against the columns a table has; ``features`` None means every numeric column of ``rest``."""
+
+    item: str | None
+    features: tuple[str, ...] | None
+    rest: tuple[str, ...]
+    needed: tuple[str, ...]
+
+
+def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
+    """Settle the roles, or say which named column is absent and which there are."""
+    features = (columns.score,) if columns.score is not None else columns.features
+    if features is not None and len(set(features)) < len(features):
+        raise ConfigError(f"features must differ; got {listed(features)}.")
+    named = {
+        "query": columns.query,
+        "relevance": columns.relevance,
+        "group": columns.group,
+        "item": columns.item,
+        "sample_weight": columns.sample_weight,
+    }
+    wanted = [(role, name) for role, name in named.items() if name is not None]
+    wanted += [("score" if columns.score is not None else "features", name) for name in features or ()]
+    for role, name in wanted:
+        if name not in names:
+            none = f" or pass {role}=None" if role in ("relevance", "group") else ""
+            raise DataError(
+                f"{source}: {role} column {name!r} is not in the data; it has {listed(names)}. "
+                f"Name the right column with {role}={none}."
+            )
+    item = columns.item
+    if item is None and "item" in names and all(name != "item" for _, name in wanted):
+        item = "item"
+    taken = {name for _, name in wanted} | {item}
+    rest = tuple(name for name in names if name and name not in taken) if features is None else ()
+    needed = tuple(name for name in names if name in taken or name in rest)
+    return Plan(item, features, rest, needed)
+
+
+def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *, typed: bool = True) -> RankingData:
+    """Turn a table into `RankingData`. ``typed=False``: all columns are text, and whole-number ids become ints."""
+    features = chosen.features
+    converted: dict[str, pl.Series] = {}
+    if features is None:
+        numeric = [name for name in chosen.rest if _looks_numeric(frame[name], converted)]
+        left_out([name for name in chosen.rest if name not in numeric])
+        features = tuple(numeric)
+
+    def column_labels(name: str) -> NDArray[Any]:
+        if frame.schema[name].is_nested():
+            raise DataError(f"{at(0)}: column {name!r} must hold plain values; got {shown(frame[name][0])}.")
+        return labels(frame[name] if typed else whole_ids(frame[name]))
+
+    def positive(name: str | None, role: str) -> NDArray[Any] | None:
+        if name is None:
+            return None
+        rule = "a finite number ≥ 0", "Drop the row or fill the value."
+        return numbers(frame[name], role if name == role else f"{role} {name!r}", at, rule)
+
+    relevance = positive(columns.relevance, "relevance")
+    return RankingData.from_arrays(
+        _matrix(frame, features, converted, at),
+        np.zeros(frame.height) if relevance is None else relevance,
+        None if columns.group is None else column_labels(columns.group),
+        column_labels(columns.query),
+        item_ids=None if chosen.item is None else column_labels(chosen.item),
+        feature_names=features,
+        relevance_threshold=columns.relevance_threshold,
+        sample_weight=positive(columns.sample_weight, "sample_weight"),
+        locate=at,
+    )
+
+
+def left_out(names: Sequence[str]) -> None:
+    if names:
+        warnings.warn(
+            f"columns {listed(names)} are not numeric and are left out of the features", DataWarning, stacklevel=STACK
+        )
+
+
+def _matrix(
+    frame: pl.DataFrame, names: Sequence[str], converted: dict[str, pl.Series], at: Locate
+) -> NDArray[np.floating]:
+    single = bool(names) and all(frame.schema[name] == pl.Float32 for name in names)
+    out = np.empty((frame.height, len(names)), np.float32 if single else np.float64)
+    for j, name in enumerate(names):
+        rule = "a finite number", "Fill or drop it."
+        out[:, j] = numbers(frame[name], f"feature {name!r}", at, rule, converted.pop(name, None))
+    return out
+
+
+def numbers(
+    series: pl.Series, subject: str, at: Locate, rule: tuple[str, str], parsed: pl.Series | None = None
+) -> NDArray[Any]:
+    """A column's values, (n,); the first that is not a finite number is the error."""
+    values = to_numbers(series) if parsed is None else parsed
+    good = values.is_finite().fill_null(False)
+    if not good.all():
+        row = int(good.arg_min() or 0)
+        raise DataError(f"{at(row)}: {subject} must be {rule[0]}; got {shown(series[row])}. {rule[1]}")
+    return values.to_numpy()
+
+
+def to_numbers(series: pl.Series) -> pl.Series:
+    """Floats, with null where a value is missing or is not a number."""
+    if series.dtype == pl.Float32:
+        return series
+    if series.dtype == pl.String:
+        parsed = series.cast(pl.Float64, strict=False)
+        if parsed.null_count() > series.null_count():
+            text = series.str.strip_chars()
+            parsed = text.cast(pl.Float64, strict=False)
+            low = text.str.to_lowercase()
+            if (low.is_in(["true", "false"]) | series.is_null()).all():
+                parsed = (low == "true").cast(pl.Float64)
+        return parsed
+    if series.dtype.is_numeric() or series.dtype == pl.Boolean:
+        return series.cast(pl.Float64)
+    return pl.Series(series.name, [None] * len(series), dtype=pl.Float64)
+
+
+def _looks_numeric(series: pl.Series, converted: dict[str, pl.Series]) -> bool:
+    """Text is a numeric column with mistakes in it, not a text column, if most of what is written are numbers."""
+    if series.dtype != pl.String:
+        return series.dtype.is_numeric() or series.dtype == pl.Boolean
+    parsed = to_numbers(series)
+    numeric = 2 * (len(parsed) - parsed.null_count()) > len(series) - series.null_count()
+    if numeric:
+        converted[series.name] = parsed
+    return numeric
+
+
+def whole_ids(series: pl.Series) -> pl.Series:
+    """Ints if every value is written as one would be, else the text as it stands ("007", 30 digits)."""
+    whole = series.cast(pl.Int64, strict=False)
+    same = (whole.cast(pl.String) == series).fill_null(False) | series.is_null()
+    return whole if same.all() else series
+
+
+def labels(series: pl.Series) -> NDArray[Any]:
+    """Ids or group labels as an array, (n,): integers, text, or Python values where some are missing."""
+    if series.dtype == pl.Int128:  # numpy has no such integers; as in CSV, ids beyond 64 bits are text
+        series = series.cast(pl.String)
+    if series.dtype == pl.String and not series.null_count():
+        return np.array(series.to_list(), dtype=str)
+    return frame_labels(series)
+
+
+def shown(value: object) -> str:
+    """A value as an error message quotes it: on one line, and short."""
+    if value is None:
+        return "no value"
+    text = repr(value.to_list() if isinstance(value, pl.Series) else value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…" + (text[-1] if text[0] == text[-1] else "")

@@ -1,0 +1,110 @@
+"""Comma- and tab-separated tables, read as text first so that an error can quote the value and its line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from evenrank.checks import listed
+from evenrank.data import RankingData
+from evenrank.errors import DataError, DataWarning
+from evenrank.io.columns import Columns, assemble, plan
+from evenrank.io.files import Text, load_text
+from evenrank.io.records import refuse_ragged, scan
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """All columns as text, null where nothing is written, and the line on which each row starts."""
+
+    frame: pl.DataFrame
+    lines: NDArray[np.int64]
+    text: Text
+
+
+def read_csv(paths: Sequence[Path], columns: Columns, *, separator: str = ",") -> RankingData:
+    """Rows of tables that share a header; each row must have as many fields as its header."""
+    columns.refuse_trec("a table")
+    texts = [load_text([path]) for path in paths]
+    names = header(texts[0], separator)
+    chosen = plan(names, columns, str(paths[0]))
+    if "" in names and columns.features is None and columns.score is None:
+        warnings.warn(
+            f"{paths[0]}: column {names.index('') + 1} has no name and is left out of the features (a row index?)",
+            DataWarning,
+            stacklevel=3,
+        )
+    tables = [load_table(text, separator, names, chosen.needed) for text in texts]
+    frame = pl.concat([table.frame for table in tables])
+    if not frame.height:
+        raise DataError(f"{texts[0].name}: the file has a header but no rows; at least one is needed.")
+    starts = np.cumsum([0] + [table.frame.height for table in tables])
+
+    def at(row: int) -> str:
+        part = int(np.searchsorted(starts, row, side="right")) - 1
+        return tables[part].text.place(int(tables[part].lines[row - starts[part]]))
+
+    return assemble(frame, chosen, columns, at, typed=False)
+
+
+def header(text: Text, separator: str) -> list[str]:
+    """The names on the first line that is not blank; a name may be empty, but none may occur twice."""
+    first = text.data.lstrip(b"\r\n")
+    if not first:
+        raise DataError(f"{text.name}: the file is empty; a header and at least one row are needed.")
+    line = 1 + text.data.count(b"\n", 0, len(text.data) - len(first))
+    record = io.StringIO(_first_record(first).decode(), newline="")
+    try:
+        names: list[str] = next(csv.reader(record, delimiter=separator))
+    except csv.Error as error:
+        raise DataError(f"{text.place(line)}: the header cannot be read ({error}). Check its quotes.") from None
+    again = [name for j, name in enumerate(names) if name and name in names[:j]]
+    if again:
+        raise DataError(f"{text.place(line)}: column names must differ; {again[0]!r} occurs twice. Rename one.")
+    return names
+
+
+def _first_record(data: bytes) -> bytes:
+    stop = quotes = 0
+    while stop < len(data):
+        start, stop = stop, data.index(b"\n", stop) + 1
+        quotes += data.count(b'"', start, stop)
+        if quotes % 2 == 0:
+            break
+    return data[:stop]
+
+
+def load_table(text: Text, separator: str, expected: Sequence[str], needed: Sequence[str]) -> TextTable:
+    """The needed columns of one file, whose header must have the expected names in some order."""
+    names = header(text, separator)
+    if sorted(names) != sorted(expected):
+        raise DataError(
+            f"{text.name}: parts of one table must have the same columns; "
+            f"got {listed(names)} where the first file has {listed(expected)}."
+        )
+    found = scan(text, separator.encode())
+    refuse_ragged(found, text, len(names), "as the header has")
+    body = found.without_blanks()[found.first_stop :]
+    # Positions as names: a header may hold empty names, which polars would invent others for.
+    schema = {str(j): pl.String() for j in range(len(names))}
+    at = [names.index(name) for name in needed]
+    if not body:
+        frame = pl.DataFrame(schema={str(j): pl.String() for j in at})
+    else:
+        try:
+            frame = pl.read_csv(body, has_header=False, separator=separator, schema=schema, columns=at)
+        except pl.exceptions.PolarsError as error:
+            reason = str(error).splitlines()[0]
+            raise DataError(f"{text.name}: the file cannot be read as a table ({reason}).") from None
+    if frame.height != len(found.lines) - 1:
+        raise DataError(f"{text.name}: the file cannot be read as a table. Check its quotes and line ends.")
+    frame = frame.select(pl.col(str(j)).replace("", None).alias(names[j]) for j in at)
+    return TextTable(frame, found.lines[1:], text)

@@ -1,0 +1,150 @@
+"""Opening and writing files with one-line errors, and text files as checked UTF-8 with line numbers."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import gzip
+import os
+import tempfile
+import zlib
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenrank.errors import ConfigError, DataError
+
+DECODE_BYTES = 1 << 24
+
+
+def load_bytes(path: Path) -> bytes:
+    """The file's content, decompressed if it is gzip, whatever its name."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from None
+    if content[:2] != b"\x1f\x8b":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error):
+        raise DataError(f"{path}: the gzip file is damaged or cut short. Copy or download it again.") from None
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """The DataError for a path that cannot be opened."""
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{path}: there is no such file. Check the path.")
+    if os.path.isdir(path):
+        return DataError(f"{path}: is a folder; a file is needed. Name the files in it.")
+    if isinstance(error, PermissionError):
+        return DataError(f"{path}: may not be read (permission denied).")
+    return DataError(f"{path}: cannot be read ({error.strerror or error}).")
+
+
+@dataclass(frozen=True)
+class Text:
+    """UTF-8 text of one or more files, one after the other, that still knows where each line came from.
+
+    ``data`` ends with a newline unless it is empty; ``first_lines[i]`` is the number of lines before file i.
+    """
+
+    data: bytes
+    paths: tuple[Path, ...]
+    first_lines: tuple[int, ...]
+
+    def place(self, line: int) -> str:
+        """``file:line`` of a line of ``data``, counted from 1."""
+        part = bisect_right(self.first_lines, line - 1) - 1
+        return f"{self.paths[part]}:{line - self.first_lines[part]}"
+
+    @property
+    def name(self) -> str:
+        return str(self.paths[0]) + (f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else "")
+
+
+def load_text(paths: Sequence[Path]) -> Text:
+    """Read text files as one, so that a file split into parts reads like the whole."""
+    contents = [_checked_text(load_bytes(path), path) for path in paths]
+    first_lines = [0]
+    if len(contents) == 1:
+        return Text(contents[0], tuple(paths), (0,))
+    for content in contents[:-1]:
+        first_lines.append(first_lines[-1] + content.count(b"\n"))
+    return Text(b"".join(contents), tuple(paths), tuple(first_lines))
+
+
+def _checked_text(content: bytes, path: Path) -> bytes:
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{path}: the file is UTF-16; UTF-8 is needed. Save it again as UTF-8.")
+    content = content.removeprefix(codecs.BOM_UTF8)
+    if not content.isascii():
+        _refuse_other_encodings(content, path)
+    if b"\0" in content:
+        line = content.count(b"\n", 0, content.index(b"\0")) + 1
+        raise DataError(f"{path}:{line}: text must not hold NUL bytes; found one. Save the file again as UTF-8 text.")
+    if b"\r" in content and b"\n" not in content:
+        content = content.replace(b"\r", b"\n")
+    return content if content.endswith(b"\n") or not content else content + b"\n"
+
+
+def _refuse_other_encodings(content: bytes, path: Path) -> None:
+    view = memoryview(content)
+    start = 0
+    while start < len(content):
+        stop = min(start + DECODE_BYTES, len(content))
+        try:
+            _, used = codecs.utf_8_decode(view[start:stop], "strict", stop == len(content))
+        except UnicodeDecodeError as error:
+            position = start + error.start
+            line = content.count(b"\n", 0, position) + 1
+            raise DataError(
+                f"{path}:{line}: text must be UTF-8; found the byte 0x{content[position]:02x}. "
+                "Save the file again as UTF-8 (it may be Latin-1 or Windows-1252)."
+            ) from None
+        start += used
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file whole or not at all: readers see the old content or the new, never a part.
+
+    Missing folders are not made, and a symbolic link keeps pointing to its target, which is replaced.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    target = Path(os.path.realpath(path))
+    if os.path.isdir(target):
+        raise ConfigError(f"{path}: is a folder; the output must be a file. Add a file name.")
+    if not os.path.isdir(target.parent):
+        raise ConfigError(f"{path}: the folder {str(Path(path).parent)!r} does not exist. Create it first.")
+    try:
+        if target.exists() and not target.is_file():  # /dev/stdout, a pipe: nothing to replace
+            target.write_bytes(data)
+            return
+        _replace(target, data)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written ({error.strerror or error}). Choose another output.") from None
+
+
+def _replace(target: Path, data: bytes) -> None:
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(13, "permission denied")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}-", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _mode(target: Path) -> int:
+    """The permissions an ordinary write would leave: those of the old file, or what the umask allows."""
+    if target.exists():
+        return target.stat().st_mode & 0o7777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

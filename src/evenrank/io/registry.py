@@ -1,0 +1,127 @@
+"""The file formats, in one table, and `read`, which chooses among them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, choose
+from evenrank.io.columns import Columns
+from evenrank.io.csv import read_csv
+from evenrank.io.jsonl import read_jsonl
+from evenrank.io.letor import read_letor
+from evenrank.io.parquet import read_parquet
+from evenrank.io.trec import read_trec
+
+PathLike = str | os.PathLike[str]
+
+
+class Reader(Protocol):
+    """What a format provides: rows of one or more files, taken as parts of one."""
+
+    def __call__(self, paths: Sequence[Path], columns: Columns, /) -> RankingData: ...
+
+
+@dataclass(frozen=True)
+class Format:
+    """A reader and the file suffixes that choose it."""
+
+    read: Reader
+    suffixes: tuple[str, ...]
+
+
+FORMATS: dict[str, Format] = {
+    "csv": Format(read_csv, (".csv",)),
+    "tsv": Format(partial(read_csv, separator="\t"), (".tsv",)),
+    "jsonl": Format(read_jsonl, (".jsonl", ".ndjson")),
+    "parquet": Format(read_parquet, (".parquet",)),
+    "letor": Format(read_letor, (".letor", ".txt", ".svm", ".svmlight")),
+    "trec": Format(read_trec, (".trec", ".run")),
+}
+
+
+def read(
+    path: PathLike | Sequence[PathLike],
+    *,
+    query: str = "qid",
+    relevance: str | None = "relevance",
+    group: str | None = "group",
+    item: str | None = None,
+    features: Sequence[str] | None = None,
+    relevance_threshold: float = 1.0,
+    sample_weight: str | None = None,
+    score: str | None = None,
+    qrels: PathLike | None = None,
+    groups: PathLike | Mapping[Any, Any] | None = None,
+    format: str | None = None,
+) -> RankingData:
+    """Read query–item rows from a file, or from the parts of one, in any of the `FORMATS`.
+
+    Parameters
+    ----------
+    path : a file, or a list of files of one format, read as if they were one; text may be gzip-compressed
+    query, relevance, group, item, sample_weight : names of columns
+        ``relevance=None`` and ``group=None`` do without; ``item=None`` takes the column ``item`` if there is one.
+        An empty group is an unknown one.
+    features : names of the feature columns; by default every other numeric column
+        A column that is not numeric is left out with a `DataWarning`.
+    score : a column to take as the only feature, for rankings that were logged with their scores
+    qrels, groups : for a TREC run, the judgements, and each item's group
+        (a CSV file with the columns ``item`` and ``group``, or a mapping).
+    format : one of `FORMATS`; by default the file's suffix decides
+
+    Raises
+    ------
+    DataError
+        With the file and line of the first row that breaks a rule.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> _ = path.write_text("qid,item,relevance,group,price\\n1,a,1,new,3.5\\n1,b,0,old,2\\n")
+    >>> read(path)
+    RankingData(2 rows, 1 queries, 1 features; relevant 50%; groups: 'new' 50%, 'old' 50%)
+    """
+    paths = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(part) for part in path]
+    if not paths:
+        raise ConfigError("path must name at least one file; got an empty list.")
+    if isinstance(features, str):
+        raise ConfigError(f"features must be a list of names; got the text {features!r}. Write [{features!r}].")
+    columns = Columns(
+        query=query,
+        relevance=relevance,
+        group=group,
+        item=item,
+        features=None if features is None else tuple(features),
+        relevance_threshold=relevance_threshold,
+        sample_weight=sample_weight,
+        score=score,
+        qrels=qrels,
+        groups=groups,
+    )
+    name = _format_of(paths) if format is None else choose(format, FORMATS, what="format")
+    return FORMATS[name].read(paths, columns)
+
+
+def _format_of(paths: Sequence[Path]) -> str:
+    by_suffix = {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}
+    found: dict[str, Path] = {}
+    for path in paths:
+        suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+        suffix = suffixes[-1] if suffixes else ""
+        if suffix not in by_suffix:
+            raise ConfigError(
+                f"{path}: the suffix must be one of {', '.join(by_suffix)}; got {suffix!r}. "
+                f"Pass format= ({', '.join(FORMATS)})."
+            )
+        found.setdefault(by_suffix[suffix], path)
+    if len(found) > 1:
+        one, two = list(found.values())[:2]
+        raise ConfigError(f"path must name files of one format; got {str(one)!r} and {str(two)!r}.")
+    return next(iter(found))

@@ -1,0 +1,246 @@
+"""`Moments`: all that training a linear score with squared loss needs to know of the rows, whatever their number.
+
+Moments of disjoint rows add up, and subtracting a part's leaves the rest's, so one pass serves full-batch descent, the
+exact path, cross-validation and partitions on other machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError
+from evenrank.notions import NOTIONS, Cells, Contrast, Notion, NotionLike, Pairs, as_notion, warn_empty
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Weighted sums over rows, taken about an origin near the mean so that large offsets cost no digits.
+
+    Attributes
+    ----------
+    n_rows : rows summed
+    weight : sum of the row weights (the number of rows without weights)
+    origin : (d,) point the features are measured from
+    x, xx, xr : (d,), (d, d), (d,) sums of x, x xᵀ and x r with x measured from the origin
+    r, rr : sums of the relevance and its square
+    notions : the notions whose strata are summed; their strata are stacked in this order
+    group_names : labels of the group axis
+    cell_weight, cell_sum : (strata, groups) and (strata, groups, d) weight and sum of x in each cell
+
+    Examples
+    --------
+    >>> data = RankingData.from_arrays([[1.0], [2.0], [4.0]], [0, 1, 1], ["a", "b", "b"], [1, 1, 2])
+    >>> whole, part = Moments.of(data), Moments.of(data.take([0]))
+    >>> (whole - part).mean.tolist(), (whole - part).n_rows
+    ([4.0], 1)
+    """
+
+    n_rows: int
+    weight: float
+    origin: NDArray[np.float64]
+    x: NDArray[np.float64]
+    xx: NDArray[np.float64]
+    xr: NDArray[np.float64]
+    r: float
+    rr: float
+    notions: tuple[Notion, ...]
+    strata_of: tuple[int, ...]
+    group_names: tuple[Any, ...]
+    cell_weight: NDArray[np.float64]
+    cell_sum: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        data: RankingData,
+        notions: Sequence[NotionLike] | None = None,
+        *,
+        group_aware: bool = False,
+        origin: NDArray[np.float64] | None = None,
+    ) -> Moments:
+        """One pass over the rows in blocks, so a memmap larger than memory is fine.
+
+        ``notions`` defaults to the three named ones; data with fewer than two groups has none. ``group_aware`` appends
+        an indicator column for every group but the first.
+        """
+        if notions is None:
+            notions = list(NOTIONS) if data.n_groups > 1 else []
+        cells = [Cells.of(notion, data) for notion in notions]
+        strata = np.concatenate([np.zeros((0, data.n_rows), bool), *(item.strata for item in cells)])
+        n_groups = data.n_groups
+        d = data.n_features + (max(n_groups - 1, 0) if group_aware else 0)
+        origin = np.zeros(d) if origin is None and data.n_rows == 0 else origin
+        x, xx, xr = np.zeros(d), np.zeros((d, d)), np.zeros(d)
+        weight, r, rr = 0.0, 0.0, 0.0
+        cell_weight = np.zeros(len(strata) * n_groups)
+        cell_sum = np.zeros((len(strata) * n_groups, d))
+        for rows, block in design_blocks(data, group_aware=group_aware):
+            if origin is None:
+                origin = block.mean(axis=0)
+            block -= origin
+            relevance = data.relevance[rows]
+            own = np.ones(len(block)) if data.sample_weight is None else data.sample_weight[rows]
+            weighted = block if data.sample_weight is None else block * own[:, None]
+            weight += own.sum()
+            r += float(own @ relevance)
+            rr += float(own @ relevance**2)
+            x += weighted.sum(axis=0)
+            xx += weighted.T @ block
+            xr += weighted.T @ relevance
+            stratum, row = np.nonzero(strata[:, rows])
+            member = np.zeros((len(cell_weight), len(block)))
+            member[stratum * n_groups + data.group[rows][row], row] = own[row]
+            cell_weight += member.sum(axis=1)
+            cell_sum += member @ block
+        assert origin is not None
+        return cls(
+            n_rows=data.n_rows,
+            weight=weight,
+            origin=origin,
+            x=x,
+            xx=xx,
+            xr=xr,
+            r=r,
+            rr=rr,
+            notions=tuple(item.notion for item in cells),
+            strata_of=tuple(len(item.strata) for item in cells),
+            group_names=data.group_names,
+            cell_weight=cell_weight.reshape(len(strata), n_groups),
+            cell_sum=cell_sum.reshape(len(strata), n_groups, d),
+        )
+
+    # ------------------------------------------------------------------ merging
+
+    def __add__(self, other: Moments) -> Moments:
+        return self._combine(other, 1)
+
+    def __sub__(self, other: Moments) -> Moments:
+        if other.n_rows > self.n_rows:
+            raise DataError(f"cannot subtract the moments of {other.n_rows} rows from those of {self.n_rows}.")
+        return self._combine(other, -1)
+
+    def _combine(self, other: Moments, sign: int) -> Moments:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if len(self.x) != len(other.x) or [n.name for n in self.notions] != [n.name for n in other.notions]:
+            raise DataError(
+                f"moments to combine must share features and notions; got {len(self.x)} and {len(other.x)} features, "
+                f"notions {[n.name for n in self.notions]} and {[n.name for n in other.notions]}."
+            )
+        names = tuple(sorted({*self.group_names, *other.group_names}, key=lambda name: (type(name).__name__, name)))
+        one = self._with_groups(names)
+        two = other._with_groups(names).about(self.origin)
+        sums = {
+            name: getattr(one, name) + sign * getattr(two, name)
+            for name in ("weight", "x", "xx", "xr", "r", "rr", "cell_weight", "cell_sum")
+        }
+        # What rounding leaves of a cell that was subtracted away is not a member.
+        gone = sums["cell_weight"] <= 1e-12 * one.cell_weight
+        sums["cell_weight"][gone] = 0
+        sums["cell_sum"][gone] = 0
+        return replace(one, n_rows=one.n_rows + sign * two.n_rows, **sums)
+
+    def about(self, origin: NDArray[np.float64]) -> Moments:
+        """The same rows measured from another origin."""
+        shift = self.origin - origin
+        cross = np.outer(self.x, shift)
+        return replace(
+            self,
+            origin=origin,
+            x=self.x + self.weight * shift,
+            xx=self.xx + cross + cross.T + self.weight * np.outer(shift, shift),
+            xr=self.xr + self.r * shift,
+            cell_sum=self.cell_sum + self.cell_weight[:, :, None] * shift,
+        )
+
+    def _with_groups(self, names: tuple[Any, ...]) -> Moments:
+        if names == self.group_names:
+            return self
+        place = [names.index(name) for name in self.group_names]
+        weight = np.zeros((len(self.cell_weight), len(names)))
+        total = np.zeros((len(self.cell_sum), len(names), len(self.x)))
+        weight[:, place], total[:, place] = self.cell_weight, self.cell_sum
+        return replace(self, group_names=names, cell_weight=weight, cell_sum=total)
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Feature means, (d,)."""
+        return self.origin + self.x / self.weight
+
+    @property
+    def deviation(self) -> NDArray[np.float64]:
+        """Feature standard deviations (ddof 0), (d,); 1 for a constant feature, so that scaling by it is harmless."""
+        offset = self.x / self.weight
+        variance = np.diag(self.xx) / self.weight - offset**2
+        deviation = np.sqrt(np.maximum(variance, 0))
+        return np.where(deviation > 1e-12 * np.abs(self.mean), deviation, 1.0)
+
+    def quadratic(
+        self, center: NDArray[np.float64], scale: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean of z zᵀ, (d + 1, d + 1), and of z r, (d + 1,), for z = ((x − center) / scale, 1)."""
+        moved = self.about(center)
+        d = len(self.x)
+        second = np.empty((d + 1, d + 1))
+        second[:d, :d] = moved.xx / np.outer(scale, scale)
+        second[:d, d] = second[d, :d] = moved.x / scale
+        second[d, d] = self.weight
+        return second / self.weight, np.append(moved.xr / scale, self.r) / self.weight
+
+    def contrasts(self, notion: NotionLike, *, across: str = "mean") -> tuple[NDArray[np.float64], Pairs]:
+        """c_j = C_j X of a notion's pooled contrasts, (J, d) in the features' units, and the pairs they compare."""
+        wanted = as_notion(notion)
+        try:
+            number = [item.name for item in self.notions].index(wanted.name)
+        except ValueError:
+            raise ConfigError(
+                f"these moments hold {', '.join(n.name for n in self.notions) or 'no notion'}; got {wanted.name!r}."
+            ) from None
+        start = sum(self.strata_of[:number])
+        part = slice(start, start + self.strata_of[number])
+        warn_empty(self.notions[number], self.cell_weight[part], self.group_names, training=True)
+        weight = self.cell_weight[part]
+        pairs = Pairs.of(weight[:, None, :], across=across)
+        total = self.cell_sum[part].reshape(-1, len(self.x))
+        means = total / np.where(weight > 0, weight, 1).reshape(-1, 1)
+        return means[pairs.a] - means[pairs.b], pairs
+
+
+def design_blocks(data: RankingData, *, group_aware: bool = False) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Blocks of rows as fresh float64 arrays, with the group's indicator columns appended if asked for."""
+    table = group_indicators(data.group, group_shares(data)) if group_aware else None
+    for rows, block in data.blocks():
+        wide = np.empty((len(block), data.n_features + (0 if table is None else table.shape[1])))
+        wide[:, : data.n_features] = block
+        if table is not None:
+            wide[:, data.n_features :] = table[rows]
+        yield rows, wide
+
+
+def group_shares(data: RankingData) -> NDArray[np.float64]:
+    """Each group's share of the rows whose group is known, (G,)."""
+    counts = np.bincount(data.group[data.group >= 0], minlength=data.n_groups)
+    return np.asarray(counts / max(1, counts.sum()))
+
+
+def group_indicators(group: NDArray[np.int32], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One column for every group but the first, (n, G − 1); a row of unknown group gets the groups' shares."""
+    codes = np.vstack([np.eye(len(shares)), shares])
+    return codes[group, 1:]
+
+
+def contrast_rows(contrast: Contrast, data: RankingData, *, group_aware: bool = False) -> NDArray[np.float64]:
+    """c_j = C_j X of any bound contrast, (J, d), block by block: the per-query counterpart of `Moments.contrasts`."""
+    by_row = contrast.cells.tocsc()
+    means: Any = 0.0
+    for rows, block in design_blocks(data, group_aware=group_aware):
+        means = means + by_row[:, rows] @ block
+    return np.asarray(means[contrast.pairs.a] - means[contrast.pairs.b])

@@ -1,0 +1,164 @@
+"""The exact solver's core: project a point onto the complement of a zonotope, for many boxes at once.
+
+    minimise  ½‖x − y‖² + Σ_j β_j |F_j · x|      ⇔      minimise  ½‖y − Fᵀ(β∘u)‖²  over  u ∈ [−1, 1]^J,
+
+with x = y − Fᵀ(β∘u). J is 1 or 2 for the named notions with two groups, and the number of queries in the per-query
+scope. An interior-point method finds which |F_j · x| vanish; solving the linear system of that set then gives the
+minimiser to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_ELEMENTS = 1 << 24
+ITERATIONS = 80
+POLISH_ROUNDS = 500
+
+
+def solve(
+    F: NDArray[np.float64], y: NDArray[np.float64], beta: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Minimisers x (m, r) and multipliers u (m, J).
+
+    Parameters
+    ----------
+    F : (J, r), or (m, J, r) if the models differ in it
+    y : (r,) or (m, r)
+    beta : (m, J), at least 0
+    """
+    models, J = beta.shape
+    r = F.shape[-1]
+    y = np.broadcast_to(y, (models, r))
+    x, u = y.copy(), np.zeros((models, J))
+    active = np.flatnonzero(beta.max(axis=1, initial=0) > 0)
+    step = max(1, MAX_ELEMENTS // max(1, J * r))
+    for start in range(0, len(active), step):
+        part = active[start : start + step]
+        G = beta[part][:, :, None] * (F if F.ndim == 2 else F[part])
+        length = np.linalg.norm(y[part], axis=1)
+        some = (length > 0) & (np.abs(G).max(axis=(1, 2)) > 0)
+        part, G, length = part[some], G[some], length[some]
+        guess = _interior_point(G / length[:, None, None], y[part] / length[:, None])
+        u[part], x[part] = _polish(G, y[part], guess)
+    return x, u
+
+
+def _interior_point(G: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    """u ∈ [−1, 1]^J minimising ½‖y − Gᵀu‖², bounds set where they hold, by Mehrotra's predictor and corrector."""
+    result = np.zeros(G.shape[:2])
+    z = _apply(G, y)
+    level = np.abs(z).max(axis=1, keepdims=True)
+    todo = np.flatnonzero(level[:, 0] > 0)
+    G, y, z, level = G[todo], y[todo], z[todo], level[todo]
+    gram = G @ G.transpose(0, 2, 1) if G.shape[1] <= G.shape[2] else None
+    u = np.zeros_like(z)
+    # Multipliers and room of the upper and lower bound, kept apart from u so that rounding never makes them 0.
+    pull = np.stack([np.maximum(z, 0), np.maximum(-z, 0)]) + level
+    room = np.ones_like(pull)
+    sign = np.array([1.0, -1.0])[:, None, None]
+    for iteration in range(ITERATIONS):
+        residual = _apply(G, y - _apply_t(G, u)) - pull[0] + pull[1]
+        gap = (pull * room).mean(axis=(0, 2))[:, None]
+        done = (gap <= 1e-13 * level)[:, 0]
+        if done.any() or iteration == ITERATIONS - 1:
+            done |= iteration == ITERATIONS - 1
+            upper, lower = pull[:, done] / level[done] > room[:, done]
+            result[todo[done]] = np.where(upper, 1.0, np.where(lower, -1.0, u[done]))
+            go = ~done
+            if not go.any():
+                break
+            todo, G, y, u, level, residual, gap = todo[go], G[go], y[go], u[go], level[go], residual[go], gap[go]
+            pull, room = pull[:, go], room[:, go]
+            gram = None if gram is None else gram[go]
+        curvature = np.maximum((pull / room).sum(axis=0), 1e-14 * level)
+
+        predicted, d_pull = _direction(G, gram, curvature, residual, pull, room, -pull)
+        length = _longest(room, -sign * predicted, pull, d_pull)
+        reached = ((pull + length * d_pull) * (room - length * sign * predicted)).mean(axis=(0, 2))[:, None]
+        center = gap * np.minimum(reached / gap, 1) ** 3
+        correction = (center + sign * d_pull * predicted) / room - pull
+        step, d_pull = _direction(G, gram, curvature, residual, pull, room, correction)
+        length = 0.995 * _longest(room, -sign * step, pull, d_pull)
+        u = u + length * step
+        pull, room = pull + length * d_pull, room - length * sign * step
+    return result
+
+
+def _direction(
+    G: NDArray[Any],
+    gram: NDArray[Any] | None,
+    curvature: NDArray[Any],
+    residual: NDArray[Any],
+    pull: NDArray[Any],
+    room: NDArray[Any],
+    change: NDArray[Any],
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Newton step in u and in the multipliers: (G Gᵀ + diag(curvature)) step = residual − change₊ + change₋."""
+    right = residual - change[0] + change[1]
+    if gram is not None:
+        matrix = gram + curvature[:, :, None] * np.eye(gram.shape[1])
+        step = np.linalg.solve(matrix, right[:, :, None])[:, :, 0]
+    else:
+        scaled = G / curvature[:, :, None]
+        inner = np.eye(G.shape[2]) + G.transpose(0, 2, 1) @ scaled
+        first = right / curvature
+        step = first - _apply(scaled, np.linalg.solve(inner, _apply_t(G, first)[:, :, None])[:, :, 0])
+    slope = pull / room
+    return step, np.stack([change[0] + slope[0] * step, change[1] - slope[1] * step])
+
+
+def _longest(*pairs: NDArray[Any]) -> NDArray[Any]:
+    """The longest step in [0, 1] keeping all values positive, (m, 1); arguments are values and directions in turn."""
+    length: Any = 1.0
+    for value, direction in zip(pairs[::2], pairs[1::2], strict=True):
+        limit = np.where(direction < 0, -value / np.where(direction < 0, direction, -1), np.inf)
+        length = np.minimum(length, limit.min(axis=(0, 2)))
+    return np.asarray(length)[:, None]
+
+
+def _polish(
+    G: NDArray[Any], y: NDArray[Any], guess: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Make the guess exact by an active-set method (bounded least squares), which from here takes a round or two.
+
+    Each round solves the free set's least squares and goes there until a bound stops it, which that multiplier then
+    joins; where none does, the bound multiplier whose gap has the wrong sign most is set free.
+    """
+    u = np.clip(guess, -1, 1)
+    free = np.abs(u) < 1
+    scale = np.maximum(np.linalg.norm(G, axis=2) * np.linalg.norm(y, axis=1, keepdims=True), 1e-300)
+    todo = np.arange(len(y))
+    for _ in range(POLISH_ROUNDS):
+        rows = np.arange(len(todo))
+        held, now = free[todo], u[todo]
+        kept = np.where(held[:, :, None], G[todo], 0.0).transpose(0, 2, 1)
+        step = np.where(held, _apply(np.linalg.pinv(kept, rcond=1e-12), y[todo] - _apply_t(G[todo], now)), 0.0)
+        room = np.where(step > 0, 1 - now, 1 + now)
+        reach = np.where(np.abs(step) > 0, room / np.where(step == 0, 1, np.abs(step)), np.inf)
+        stop = reach.argmin(axis=1)
+        length = np.minimum(reach[rows, stop], 1)
+        now = np.clip(now + length[:, None] * step, -1, 1)
+        blocked = length < 1
+        now[rows[blocked], stop[blocked]] = np.sign(step[rows[blocked], stop[blocked]])
+        held[rows[blocked], stop[blocked]] = False
+        wrong = np.where(held, 0.0, -_apply(G[todo], y[todo] - _apply_t(G[todo], now)) * now / scale[todo])
+        worst = wrong.argmax(axis=1)
+        release = ~blocked & (wrong[rows, worst] > 1e-15)
+        held[rows[release], worst[release]] = True
+        free[todo], u[todo] = held, now
+        todo = todo[blocked | release]
+        if len(todo) == 0:
+            break
+    return u, y - _apply_t(G, u)
+
+
+def _apply(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray((matrix @ vector[:, :, None])[:, :, 0])
+
+
+def _apply_t(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray((vector[:, None, :] @ matrix)[:, 0, :])

@@ -1,0 +1,281 @@
+"""`fairness_path`: linear rankers for every strength at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.checks import listed
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError, choose
+from evenrank.losses import LOSSES
+from evenrank.moments import group_shares
+from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
+from evenrank.rankers import sgd
+from evenrank.rankers.descent import Penalty, Progress, descend
+from evenrank.rankers.design import Design
+from evenrank.rankers.exact import Solution, Whitened, exact, vanishing_strength
+
+SOLVERS = ("exact", "gd", "sgd")
+SCALES = ("train", "dataset", None)
+GD_RATE, GD_STEPS = 0.003, 1500
+SGD_RATE = 1e-4
+
+
+def strength_grid(points: int = 25, low: float = 0.01, high: float = 10.0) -> NDArray[np.float64]:
+    """0 and ``points`` strengths spaced evenly in the logarithm: the paper's TREC grid by default.
+
+    >>> strength_grid(3).round(3).tolist()
+    [0.0, 0.01, 0.316, 10.0]
+    """
+    return np.concatenate([[0.0], np.logspace(np.log10(low), np.log10(high), points)])
+
+
+@dataclass(frozen=True, eq=False)
+class FairnessPath:
+    """Trained linear rankers along the strengths.
+
+    Attributes
+    ----------
+    coef : (models, d) and intercept : (models,), in the features' own units
+    alphas : (models,) strengths
+    notions : (models,) names of the notions; with several, the strengths repeat notion by notion
+    residual : (models,) the exact solution's distance from optimality (largest entry of the subgradient), or NaN
+    multipliers : (models, J) u of the exact solution, in [−1, 1]; None for others
+    group_offset : (models, G) added to a group's scores if group-aware, else None
+    steps : steps (gd) or batches (sgd) taken
+    """
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    alphas: NDArray[np.float64]
+    notions: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    group_names: tuple[Any, ...]
+    residual: NDArray[np.float64]
+    multipliers: NDArray[np.float64] | None = None
+    group_offset: NDArray[np.float64] | None = None
+    shares: NDArray[np.float64] | None = None
+    steps: int = 0
+    problems: tuple[tuple[Whitened, NDArray[np.float64]], ...] = field(default=(), repr=False)
+
+    def __len__(self) -> int:
+        return len(self.alphas)
+
+    @property
+    def alpha_star(self) -> NDArray[np.float64]:
+        """The strength from which on the training gap is 0 and the path constant, one a notion."""
+        if not self.problems:
+            raise ConfigError("alpha_star is known for solver='exact' with loss='squared' only.")
+        return np.array([vanishing_strength(white, weight) for white, weight in self.problems])
+
+    def scores(self, data: RankingData) -> NDArray[np.float64]:
+        """Scores of every model, (n, models), in the caller's row order."""
+        return data.to_caller(linear_scores(data, self.coef, self.intercept, self.group_offset, self.shares, self))
+
+
+def linear_scores(
+    data: RankingData,
+    coef: NDArray[np.float64],
+    intercept: NDArray[np.float64],
+    group_offset: NDArray[np.float64] | None,
+    shares: NDArray[np.float64] | None,
+    trained: Any,
+) -> NDArray[np.float64]:
+    """Scores in stored order, (n, models), after checking that the data has the features of training."""
+    check_features(data, trained.feature_names)
+    out = np.empty((data.n_rows, len(coef)))
+    for rows, block in data.blocks():
+        np.matmul(block.astype(np.float64, copy=False), coef.T, out=out[rows])
+    out += intercept
+    if group_offset is not None:
+        assert shares is not None
+        out += np.vstack([group_offset.T, shares @ group_offset.T])[match_groups(data, trained.group_names)]
+    return out
+
+
+def check_features(data: RankingData, names: tuple[str, ...]) -> None:
+    if data.n_features != len(names):
+        raise DataError(
+            f"the model was trained on {len(names)} features ({listed(names)}); "
+            f"the data has {data.n_features} ({listed(data.feature_names)})."
+        )
+
+
+def match_groups(data: RankingData, names: tuple[Any, ...]) -> NDArray[np.int64]:
+    """The data's groups as codes into another list of names; unknown stays -1, a strange group is an error."""
+    if data.group_names == names or not data.n_groups:
+        return data.group.astype(np.int64)
+    strange = [name for name in data.group_names if name not in names]
+    if strange:
+        raise DataError(f"group {strange[0]!r} was not in training, whose groups are {listed(names)}.")
+    return np.array([*(names.index(name) for name in data.group_names), -1])[data.group]
+
+
+def fairness_path(
+    train: RankingData | Sequence[RankingData],
+    notion: NotionLike | Sequence[str] = "equal_opportunity",
+    alphas: ArrayLike | None = None,
+    solver: str = "exact",
+    scope: str = "amortized",
+    *,
+    loss: str = "squared",
+    ridge: float = 0.0,
+    scale: str | None = "train",
+    fit_intercept: bool = True,
+    group_aware: bool = False,
+    across: str = "mean",
+    relative: bool = False,
+    learning_rate: float | None = None,
+    steps: int = GD_STEPS,
+    epochs: int = 5,
+    batch_queries: int = 100,
+    batch_items: int | None = 10,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> FairnessPath:
+    """Train a linear ranker for every strength: minimise mean loss + ridge ‖θ‖² + α·Γ(scores).
+
+    Parameters
+    ----------
+    train : the data; or a list of groupings of the same rows (`RankingData.with_group`), which train together
+    notion : a name, `Notion`, function of the data, or a list of names, which train together
+    alphas : strengths, (A,); None is the paper's grid of 26
+    solver : "exact" (the minimiser), "gd" (full-batch descent, the paper's TREC settings) or "sgd" (batches of queries,
+        the paper's MS MARCO settings)
+    scope : "amortized" pools all queries; "per_query" averages the queries' own gaps
+    loss : "squared", or "logistic" (relevance at the threshold)
+    ridge : weight of ‖θ‖² in standardised features, the intercept excepted
+    scale : standardise with the statistics of "train", of the whole "dataset" it was taken from, or not at all (None)
+    group_aware : let the model see the group (see `FairLinearRanker` on when that is appropriate)
+    across : how more than two groups are combined: "mean" over pairs, or "max" (gd and sgd)
+    relative : ``alphas`` are fractions of α*, the strength at which the training gap vanishes (exact, squared)
+    learning_rate : default 0.003 for gd and 0.0001 for sgd
+    steps : of gd
+    epochs, batch_queries, batch_items, seed : of sgd
+    progress : called with the fraction done
+
+    Examples
+    --------
+    >>> import evenrank as er
+    >>> data = er.datasets.german_credit("age")
+    >>> path = er.fairness_path(data, "demographic_parity", alphas=[0.0, 0.5, 1.0], relative=True)
+    >>> er.violation(path.scores(data), data, "demographic_parity").round(3).tolist()
+    [0.097, 0.049, 0.0]
+    """
+    groupings = [train] if isinstance(train, RankingData) else list(train)
+    data = _same_rows(groupings)
+    notions = [as_notion(item) for item in (_names(notion) or [notion])]
+    strengths = _checked_strengths(alphas)
+    choose(solver, SOLVERS, what="solver")
+    choose(scope, SCOPES, what="scope")
+    choose(loss, LOSSES, what="loss")
+    if scale not in SCALES:
+        raise ConfigError(f"scale must be 'train', 'dataset' or None; got {scale!r}.")
+    check_number(ridge, "ridge", least=0)
+    if across == "max" and solver == "exact":
+        raise ConfigError("across='max' trains with solver='gd' or 'sgd'; the exact solver takes across='mean'.")
+    if relative and (solver != "exact" or loss != "squared"):
+        raise ConfigError("relative strengths need solver='exact' and loss='squared'.")
+    if data.n_features == 0:
+        raise DataError("training needs at least one feature; the data has none.")
+    counts = {"steps": steps, "epochs": epochs, "batch_queries": batch_queries, "batch_items": batch_items}
+    for name, value in counts.items():
+        if not (name == "batch_items" and value is None):
+            check_number(value, name, least=1, whole=True)
+    rate = (SGD_RATE if solver == "sgd" else GD_RATE) if learning_rate is None else learning_rate
+    check_number(rate, "learning_rate", least=np.finfo(float).tiny)
+
+    penalised = bool(strengths.any())
+    design = Design(
+        groupings,
+        notions if penalised else [],
+        scope=scope,
+        across=across,
+        scale=scale,
+        ridge=ridge,
+        fit_intercept=fit_intercept,
+        group_aware=group_aware,
+        any_units=solver == "exact",
+    )
+    if solver == "exact":
+        solved = exact(design, LOSSES[loss], strengths, relative=relative, progress=progress)
+    elif solver == "gd":
+        penalty = Penalty(design.terms(), strengths)
+        theta, taken = descend(
+            design.slope(LOSSES[loss]), penalty, design.ridge, learning_rate=rate, steps=steps, progress=progress
+        )
+        solved = Solution(theta, np.tile(strengths, len(penalty.terms)), steps=taken)
+    else:
+        cells = [Cells.of(item, grouping) for grouping in groupings for item in design.notions]
+        theta, taken = sgd.train(
+            design,
+            cells,
+            strengths,
+            LOSSES[loss],
+            learning_rate=rate,
+            epochs=epochs,
+            batch_queries=batch_queries,
+            batch_items=batch_items,
+            seed=seed,
+            progress=progress,
+        )
+        solved = Solution(theta, np.tile(strengths, max(1, len(cells))), steps=taken)
+
+    coef, intercept, offset = design.in_own_units(solved.theta)
+    # Where nothing is penalised, one solution serves every grouping and notion.
+    copies = 1 if penalised else len(groupings) * len(notions)
+    return FairnessPath(
+        coef=np.tile(coef, (copies, 1)),
+        intercept=np.tile(intercept, copies),
+        alphas=np.tile(solved.alphas, copies),
+        notions=tuple(item.name for _ in groupings for item in notions for _ in strengths),
+        feature_names=data.feature_names,
+        group_names=data.group_names,
+        residual=np.tile(solved.residual, copies),
+        multipliers=solved.multipliers,
+        group_offset=None if offset is None else np.tile(offset, (copies, 1)),
+        shares=group_shares(data) if group_aware else None,
+        steps=solved.steps,
+        problems=solved.problems,
+    )
+
+
+def _names(notion: Any) -> list[Any]:
+    """The notions of a list of them; [] if it is one notion (which may itself be a list of row masks)."""
+    several = isinstance(notion, list | tuple) and len(notion) and isinstance(notion[0], str | Notion)
+    return list(notion) if several else []
+
+
+def check_number(value: Any, name: str, *, least: float, whole: bool = False) -> None:
+    """A finite (whole) number of at least ``least``."""
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not np.isfinite(value) or value < least:
+        rule = f"≥ {least}" if least in (0, 1) else "> 0"
+        raise ConfigError(f"{name} must be a {'whole' if whole else 'finite'} number {rule}; got {value!r}.")
+
+
+def _same_rows(groupings: list[RankingData]) -> RankingData:
+    if not groupings or not all(isinstance(item, RankingData) for item in groupings):
+        raise DataError(
+            "train must be a RankingData or a list of groupings of one; build it with RankingData.from_arrays."
+        )
+    if any(item.features is not groupings[0].features for item in groupings):
+        raise DataError("groupings that train together must share their rows; make them with RankingData.with_group.")
+    return groupings[0]
+
+
+def _checked_strengths(alphas: ArrayLike | None) -> NDArray[np.float64]:
+    if alphas is None:
+        return strength_grid()
+    try:
+        strengths = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ConfigError(f"alphas must be numbers ≥ 0; got {alphas!r}.") from None
+    if strengths.ndim != 1 or len(strengths) == 0 or not (np.isfinite(strengths) & (strengths >= 0)).all():
+        raise ConfigError(f"alphas must be a list of finite numbers ≥ 0; got {alphas!r}.")
+    return strengths

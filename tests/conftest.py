@@ -1,0 +1,33 @@
+"""What every test shares: capped threads, the hypothesis profile, and the data that may not be bundled."""
+
+from __future__ import annotations
+
+import os
+
+# Before numpy is imported: its BLAS reads these once.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1" if "PYTEST_XDIST_WORKER" in os.environ else "2")
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("evenrank", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", parent=settings.get_profile("evenrank"), max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "evenrank"))
+
+SHARED = Path(os.environ.get("EVENRANK_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Callable[[str], Path]:
+    """A folder of the data whose licence keeps it out of the project, by name; skips where it is absent."""
+
+    def folder(name: str) -> Path:
+        if not (SHARED / name).is_dir():
+            pytest.skip(f"{SHARED / name} is absent; set EVENRANK_DATA to the folder that has {name}")
+        return SHARED / name
+
+    return folder

@@ -1,0 +1,88 @@
+"""Parquet tables: types kept, rows counted from 0 in each file."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from evenrank.errors import DataError, DataWarning
+from evenrank.io import read
+
+
+def table(**changed: object) -> pl.DataFrame:
+    columns = {"qid": [1, 1], "relevance": [0, 1], "group": ["u", None], "x": [0.5, 1.5], **changed}
+    return pl.DataFrame(columns, strict=False)
+
+
+def test_types_are_kept(tmp_path):
+    path = tmp_path / "rows.parquet"
+    table(qid=["007", "007"]).with_columns(pl.col("x").cast(pl.Float32)).write_parquet(path)
+    data = read(path)
+    assert data.query_ids.tolist() == ["007"]
+    assert data.features.dtype == np.float32
+    table(flag=[True, False]).with_columns(pl.col("x").cast(pl.Float32)).write_parquet(path)
+    data = read(path)
+    assert data.features.dtype == np.float64
+    assert data.features[:, 1].tolist() == [1, 0]
+
+
+def test_text_and_dates_are_left_out_with_a_warning(tmp_path):
+    path = tmp_path / "rows.parquet"
+    table(title=["a", "b"], day=[datetime.date(2020, 1, 1)] * 2).write_parquet(path)
+    with pytest.warns(DataWarning, match="columns 'title', 'day' are not numeric"):
+        assert read(path).feature_names == ("x",)
+    with pytest.raises(DataError, match=r"rows\.parquet: row 0: feature 'day' must be a finite number; got datetime"):
+        read(path, features=["day"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"x": [1.0, None]}, r"rows\.parquet: row 1: feature 'x' must be a finite number; got no value\."),
+        ({"x": [1.0, float("nan")]}, r"rows\.parquet: row 1: feature 'x' must be a finite number; got nan\."),
+        ({"relevance": [1, -2]}, r"rows\.parquet: row 1: relevance must be a finite number ≥ 0; got -2\."),
+        ({"relevance": ["1", "n/a"]}, r"rows\.parquet: row 1: relevance must be .*; got 'n/a'\."),
+        ({"qid": [1, None]}, r"rows\.parquet: row 1: qid must not be empty\."),
+        ({"item": ["a", "a"]}, r"rows\.parquet: row 1: item .* occurs twice"),
+    ],
+)
+def test_bad_rows(tmp_path, changed, message):
+    table(**changed).write_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match=message):
+        read(tmp_path / "rows.parquet")
+
+
+def test_damaged_and_empty_files(tmp_path):
+    path = tmp_path / "rows.parquet"
+    table().write_parquet(path)
+    whole = path.read_bytes()
+    for content in (b"", b"PAR1", whole[: len(whole) // 2], whole[:-1], b"not parquet at all"):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"rows\.parquet: is not a Parquet file, or is damaged") as caught:
+            read(path)
+        assert "\n" not in str(caught.value)
+    table().clear().write_parquet(path)
+    with pytest.raises(DataError, match=r"rows\.parquet: the file has no rows"):
+        read(path)
+
+
+def test_parts_and_names_with_wildcards(tmp_path: Path):
+    one, two = tmp_path / "part[1].parquet", tmp_path / "two.parquet"
+    table().write_parquet(one)
+    table(qid=[2, 2], x=[1, 2]).write_parquet(two)
+    assert read([one, two]).features.ravel().tolist() == [0.5, 1.5, 1, 2]
+    table(qid=[2, 2], x=[1.0, None]).write_parquet(two)
+    with pytest.raises(DataError, match=r"two\.parquet: row 1: feature 'x'"):
+        read([one, two])
+    table().drop("x").write_parquet(two)
+    with pytest.raises(DataError, match=r"two\.parquet: parts of one table must have the same columns; 'x' is missing"):
+        read([one, two])
+    table(x=["a", "b"]).write_parquet(two)
+    with pytest.raises(
+        DataError, match=r"two\.parquet: parts of one table must have the same types; column 'x' is String here"
+    ):
+        read([one, two])
