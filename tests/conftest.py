@@ -1,5 +1,7 @@
 """What every test shares: capped threads, the hypothesis profile, and the data that may not be bundled."""
 
+# ruff: noqa: E402
+
 from __future__ import annotations
 
 import os

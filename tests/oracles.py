@@ -84,19 +84,22 @@ def expected(value: Callable[[tuple[int, ...]], float], scores: Sequence[float])
     return mean([value(order) for order in orders(tuple(scores))])
 
 
+def by_position(value: Callable[[int], float], scores: Sequence[float]) -> list[float]:
+    """Each item's mean, over random tie-breaking, of a value of its position from 0."""
+    every = orders(tuple(scores))
+    return [mean([value(order.index(item)) for order in every]) for item in range(len(scores))]
+
+
 def rank(scores: Sequence[float]) -> list[float]:
-    return [expected(lambda order: order.index(item) + 1, scores) for item in range(len(scores))]
+    return by_position(lambda position: position + 1, scores)
 
 
 def top(scores: Sequence[float], k: int) -> list[float]:
-    return [expected(lambda order: item in order[:k], scores) for item in range(len(scores))]
+    return by_position(lambda position: position < k, scores)
 
 
 def exposure(scores: Sequence[float], k: int | None = None) -> list[float]:
-    def discount(position: int) -> float:
-        return 0.0 if k is not None and position >= k else 1 / log2(2 + position)
-
-    return [expected(lambda order: discount(order.index(item)), scores) for item in range(len(scores))]
+    return by_position(lambda position: 1 / log2(2 + position) if k is None or position < k else 0.0, scores)
 
 
 # ---------------------------------------------------------------------- quality

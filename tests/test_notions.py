@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from oracles import Query, as_data, pooled
-from strategies import queries
 
+import oracles
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.notions import ALIASES, NOTIONS, Notion, as_notion, bind, gamma_of, violation
+from oracles import Query, as_data, pooled
+from strategies import queries
 
 SCOPES = ("amortized", "per_query")
 notions = st.sampled_from(sorted(oracles.STRATA))
@@ -84,9 +84,7 @@ def test_shuffling_rows_and_renaming_groups_change_nothing(
 
 
 @given(st.integers(0, 10**6), notions, scopes, acrosses, st.floats(-5, 5), st.floats(0, 5))
-def test_violation_is_a_seminorm(
-    seed: int, notion: str, scope: str, across: str, shift: float, scale: float
-) -> None:
+def test_violation_is_a_seminorm(seed: int, notion: str, scope: str, across: str, shift: float, scale: float) -> None:
     data = random_data(seed, 3)
     one, two = np.random.default_rng(seed).normal(size=(2, data.n_rows))
     gamma = quietly(bind, notion, data, scope=scope, across=across).violation
@@ -333,6 +331,6 @@ def test_mistakes_are_said_in_one_line(arguments: dict[str, Any], error: type[Ex
 
 
 def test_aliases_are_the_same_notion() -> None:
-    assert {"dp": "demographic_parity", "eop": "equal_opportunity", "eod": "equalized_odds"} == ALIASES
+    assert ALIASES == {"dp": "demographic_parity", "eop": "equal_opportunity", "eod": "equalized_odds"}
     for alias, name in ALIASES.items():
         assert as_notion(alias) is as_notion(name) is NOTIONS[name]

@@ -6,17 +6,17 @@ from math import log2
 from unittest import mock
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from oracles import Query, as_data, pooled
-from strategies import LEVELS, queries
 
+import oracles
 from evenrank import ranking as module
 from evenrank.errors import ConfigError
 from evenrank.ranking import Ranking, check_k, discount_sums
+from oracles import Query, as_data, pooled
+from strategies import LEVELS, queries
 
 KS = st.integers(1, 7)
 seeds = st.integers(0, 2**32 - 1)

@@ -131,7 +131,7 @@ def fairness_path(
     across: str = "mean",
     relative: bool = False,
     learning_rate: float | None = None,
-    steps: int = GD_STEPS,
+    max_iter: int = GD_STEPS,
     epochs: int = 5,
     batch_queries: int = 100,
     batch_items: int | None = 10,
@@ -155,7 +155,7 @@ def fairness_path(
     across : how more than two groups are combined: "mean" over pairs, or "max" (gd and sgd)
     relative : ``alphas`` are fractions of α*, the strength at which the training gap vanishes (exact, squared)
     learning_rate : default 0.003 for gd and 0.0001 for sgd
-    steps : of gd
+    max_iter : steps of gd
     epochs, batch_queries, batch_items, seed : of sgd
     progress : called with the fraction done
 
@@ -183,7 +183,7 @@ def fairness_path(
         raise ConfigError("relative strengths need solver='exact' and loss='squared'.")
     if data.n_features == 0:
         raise DataError("training needs at least one feature; the data has none.")
-    counts = {"steps": steps, "epochs": epochs, "batch_queries": batch_queries, "batch_items": batch_items}
+    counts = {"max_iter": max_iter, "epochs": epochs, "batch_queries": batch_queries, "batch_items": batch_items}
     for name, value in counts.items():
         if not (name == "batch_items" and value is None):
             check_number(value, name, least=1, whole=True)
@@ -207,7 +207,7 @@ def fairness_path(
     elif solver == "gd":
         penalty = Penalty(design.terms(), strengths)
         theta, taken = descend(
-            design.slope(LOSSES[loss]), penalty, design.ridge, learning_rate=rate, steps=steps, progress=progress
+            design.slope(LOSSES[loss]), penalty, design.ridge, learning_rate=rate, steps=max_iter, progress=progress
         )
         solved = Solution(theta, np.tile(strengths, len(penalty.terms)), steps=taken)
     else:
