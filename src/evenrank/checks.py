@@ -179,8 +179,9 @@ def group_codes(
         if len(set(known)) < len(known):
             raise DataError(f"group_names must differ; got {listed(known)}.")
         if not set(seen) <= set(known):
-            if not all(isinstance(value, int) and UNKNOWN <= value < len(known) for value in seen):
-                strange = next(value for value in seen if value not in known)
+            is_code = {value: isinstance(value, int) and UNKNOWN <= value < len(known) for value in seen}
+            if not all(is_code.values()):
+                strange = min((value for value in seen if value not in known), key=is_code.__getitem__)
                 raise DataError(f"group {strange!r} is neither in group_names ({listed(known)}) nor a code into them.")
             values = [None if is_missing(value) or value == UNKNOWN else known[value] for value in values]
         seen = known

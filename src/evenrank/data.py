@@ -323,6 +323,16 @@ class RankingData:
             parent=self.parent or self,
         )
 
+    def folds(self, number: int, seed: int = 0) -> NDArray[np.int64]:
+        """A seeded fold number for each query, (q,), balanced to within one; the same whatever the order of rows."""
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 2 <= number <= self.n_queries:
+            raise ConfigError(f"folds must be a whole number from 2 to the {self.n_queries} queries; got {number!r}.")
+        fold = np.empty(self.n_queries, np.int64)
+        fold[self.sorted_queries[np.random.default_rng(seed).permutation(self.n_queries)]] = (
+            np.arange(self.n_queries) % number
+        )
+        return fold
+
     def with_group(self, group: ArrayLike | None, group_names: Sequence[Any] | None = None) -> RankingData:
         """The same rows under another grouping; labels in the caller's row order."""
         codes, names = group_codes(group, group_names, self.n_rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,35 +75,51 @@ class FairnessPath:
 
     def scores(self, data: RankingData) -> NDArray[np.float64]:
         """Scores of every model, (n, models), in the caller's row order."""
-        return data.to_caller(linear_scores(data, self.coef, self.intercept, self.group_offset, self.shares, self))
+        return data.to_caller(linear_scores(self, data))
 
 
-def linear_scores(
-    data: RankingData,
-    coef: NDArray[np.float64],
-    intercept: NDArray[np.float64],
-    group_offset: NDArray[np.float64] | None,
-    shares: NDArray[np.float64] | None,
-    trained: Any,
-) -> NDArray[np.float64]:
-    """Scores in stored order, (n, models), after checking that the data has the features of training."""
-    check_features(data, trained.feature_names)
-    out = np.empty((data.n_rows, len(coef)))
+class Linear(Protocol):
+    """What `linear_scores` needs to know of trained models."""
+
+    @property
+    def coef(self) -> NDArray[np.float64]: ...
+    @property
+    def intercept(self) -> NDArray[np.float64]: ...
+    @property
+    def feature_names(self) -> tuple[str, ...]: ...
+    @property
+    def group_names(self) -> tuple[Any, ...]: ...
+    @property
+    def group_offset(self) -> NDArray[np.float64] | None: ...
+    @property
+    def shares(self) -> NDArray[np.float64] | None: ...
+
+
+def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
+    """Scores in stored order, (n, models), after matching the data's features with those of training."""
+    weights = model.coef.T[match_features(data, model.feature_names)]
+    out = np.empty((data.n_rows, weights.shape[1]))
     for rows, block in data.blocks():
-        np.matmul(block.astype(np.float64, copy=False), coef.T, out=out[rows])
-    out += intercept
-    if group_offset is not None:
-        assert shares is not None
-        out += np.vstack([group_offset.T, shares @ group_offset.T])[match_groups(data, trained.group_names)]
+        np.matmul(block.astype(np.float64, copy=False), weights, out=out[rows])
+    out += model.intercept
+    if model.group_offset is not None:
+        assert model.shares is not None
+        unknown = model.shares @ model.group_offset.T
+        out += np.vstack([model.group_offset.T, unknown])[match_groups(data, model.group_names)]
     return out
 
 
-def check_features(data: RankingData, names: tuple[str, ...]) -> None:
-    if data.n_features != len(names):
-        raise DataError(
-            f"the model was trained on {len(names)} features ({listed(names)}); "
-            f"the data has {data.n_features} ({listed(data.feature_names)})."
-        )
+def match_features(data: RankingData, names: tuple[str, ...]) -> Any:
+    """Which feature of training each of the data's is: by name, or by place where either side has no names."""
+    unnamed = tuple(f"x{j}" for j in range(len(names)))
+    if data.feature_names == names or (data.n_features == len(names) and unnamed in (data.feature_names, names)):
+        return slice(None)
+    missing = [name for name in names if name not in data.feature_names]
+    strange = [name for name in data.feature_names if name not in names]
+    if missing or strange:
+        lacking = f"lacks {listed(missing)}" if missing else f"has {listed(strange)} besides"
+        raise DataError(f"the model was trained on {len(names)} features ({listed(names)}); the data {lacking}.")
+    return [names.index(name) for name in data.feature_names]
 
 
 def match_groups(data: RankingData, names: tuple[Any, ...]) -> NDArray[np.int64]:

@@ -1,0 +1,138 @@
+"""`FairLinearRanker`: one strength of the fairness path, in scikit-learn's idiom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from evenrank.errors import ConfigError
+from evenrank.rankers.base import LinearRanker
+from evenrank.rankers.path import GD_STEPS, check_number, fairness_path
+from evenrank.rankers.progress import bar
+
+
+class FairLinearRanker(LinearRanker):
+    """A linear ranker trained to rank well and to treat groups evenly: mean loss + ridge ‖θ‖² + α·Γ(scores).
+
+    Parameters
+    ----------
+    notion : "demographic_parity", "equal_opportunity", "equalized_odds", their short names dp, eop, eod, or a `Notion`
+    alpha : the strength of the fairness term; 0 is an ordinary ranker
+    scope : "amortized" over all queries, or "per_query"
+    solver : "exact", "gd" or "sgd"; see `fairness_path`, as for the remaining parameters
+    group_aware : let the model see the group itself, at training and prediction. That reaches parity at least cost,
+        since the model can add a constant to a group's scores. It is appropriate where treating groups differently is
+        lawful and intended (say, evening out vendors on a marketplace) and the group is known at prediction. It is
+        not where equal items must get equal scores whatever their group, as most law on hiring and credit demands.
+    loss : "squared" or "logistic"
+    relevance_threshold : relevance at or above it counts as relevant
+
+    Attributes
+    ----------
+    coef_ : (d,) weights and intercept_ : float, in the features' own units
+    n_iter_ : steps or batches taken by gd and sgd
+    feature_names_, group_names_ : names seen in training
+    group_offset_ : (G,) added to each group's scores if group-aware, else None
+
+    Examples
+    --------
+    >>> import evenrank as er
+    >>> data = er.datasets.german_credit("age")
+    >>> blind = er.FairLinearRanker(notion="demographic_parity", alpha=0.0).fit(data)
+    >>> fair = er.FairLinearRanker(notion="demographic_parity", alpha=0.05).fit(data)
+    >>> er.measure(fair.predict(data), data, "dp@5")["dp@5"] < er.measure(blind.predict(data), data, "dp@5")["dp@5"]
+    True
+    """
+
+    def __init__(
+        self,
+        notion: Any = "equal_opportunity",
+        alpha: float = 1.0,
+        scope: str = "amortized",
+        solver: str = "exact",
+        group_aware: bool = False,
+        *,
+        loss: str = "squared",
+        ridge: float = 0.0,
+        scale: str | None = "train",
+        fit_intercept: bool = True,
+        across: str = "mean",
+        relevance_threshold: float = 1.0,
+        learning_rate: float | None = None,
+        max_iter: int = GD_STEPS,
+        epochs: int = 5,
+        batch_queries: int = 100,
+        batch_items: int | None = 10,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.notion = notion
+        self.alpha = alpha
+        self.scope = scope
+        self.solver = solver
+        self.group_aware = group_aware
+        self.loss = loss
+        self.ridge = ridge
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.across = across
+        self.relevance_threshold = relevance_threshold
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.epochs = epochs
+        self.batch_queries = batch_queries
+        self.batch_items = batch_items
+        self.seed = seed
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FairLinearRanker:
+        """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
+
+        Without ``qid`` all rows are one query; without groups ``alpha`` must be 0. Ctrl-C during gd or sgd keeps the
+        weights reached so far, with a warning.
+        """
+        check_number(self.alpha, "alpha", least=0)
+        data = self._checked_rows(X, y, qid, sensitive_features, sample_weight)
+        if not data.n_groups and (self.alpha > 0 or self.group_aware):
+            raise ConfigError(
+                f"alpha={self.alpha:g}{' and group_aware' if self.group_aware else ''} needs groups: pass "
+                "sensitive_features, a label a row, or set alpha=0."
+            )
+        with bar(f"{type(self).__name__} ({self.solver})", show=self.verbose) as progress:
+            path = fairness_path(
+                data,
+                self.notion,
+                [self.alpha],
+                self.solver,
+                self.scope,
+                loss=self.loss,
+                ridge=self.ridge,
+                scale=self.scale,
+                fit_intercept=self.fit_intercept,
+                group_aware=self.group_aware,
+                across=self.across,
+                learning_rate=self.learning_rate,
+                max_iter=self.max_iter,
+                epochs=self.epochs,
+                batch_queries=self.batch_queries,
+                batch_items=self.batch_items,
+                seed=self.seed,
+                progress=progress,
+            )
+        self.coef_ = path.coef[0]
+        self.intercept_ = float(path.intercept[0])
+        self.n_iter_ = path.steps or 1
+        self.feature_names_ = data.feature_names
+        self.group_names_ = data.group_names
+        self.group_offset_ = None if path.group_offset is None else path.group_offset[0]
+        self.group_shares_ = path.shares
+        return self
