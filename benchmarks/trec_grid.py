@@ -89,9 +89,9 @@ def fold_arrays(train: er.RankingData, test: er.RankingData) -> Fold:
     return Fold(
         np.hstack([(train.features - mean) / std, np.ones((train.n_rows, 1))]),
         np.hstack([(test.features - mean) / std, np.ones((test.n_rows, 1))]),
-        train.relevance,
+        train.relevance.copy(),
         test.relevance,
-        train.group,
+        train.group.copy(),
         test.group,
         test.query_of_row,
     )
@@ -102,7 +102,7 @@ def torch_model(torch, fold: Fold, notion: str, alpha: float) -> np.ndarray:
     X, r = torch.from_numpy(fold.X), torch.from_numpy(fold.relevance)
     group = torch.from_numpy(fold.group)
     conditions = {"dp": [torch.ones_like(r, dtype=torch.bool)], "eop": [r == 1], "eod": [r == 0, r == 1]}[notion]
-    cells = [(rows & (group == 0), rows & (group == 1)) for rows in conditions]
+    cells = [[torch.nonzero(rows & (group == code))[:, 0] for code in (0, 1)] for rows in conditions]
     theta = torch.zeros(X.shape[1], dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.SGD([theta], lr=RATE)
     for _ in range(STEPS):

@@ -12,7 +12,7 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.losses import Loss
 from evenrank.moments import group_indicators, group_shares
-from evenrank.notions import Cells
+from evenrank.notions import Cells, Contrast
 from evenrank.rankers.descent import Progress, warn_interrupted
 from evenrank.rankers.design import Design
 from evenrank.ranking import Ranking
@@ -41,13 +41,12 @@ def train(
     columns = len(design.center)
     weights = np.zeros((columns, max(1, len(settings)) * len(alphas)), dtype)
     intercept = np.zeros(weights.shape[1], dtype)
-    strength = alphas.astype(dtype)
     center, spread = design.center.astype(dtype), design.spread.astype(dtype)
     scaled = bool(center.any() or (spread != 1).any())
     ridge = 2 * design.ridge[:columns, None].astype(dtype)
     target = (data.relevant if loss.binary else data.relevance).astype(dtype)
     indicators = group_indicators(data.group, group_shares(data)).astype(dtype) if design.group_aware else None
-    penalised = [(cells, slice(i * len(alphas), (i + 1) * len(alphas))) for i, cells in enumerate(settings)]
+    penalty = BatchPenalty(settings, alphas, design, dtype) if settings else None
     rng = np.random.default_rng(seed)
     batches = -(-data.n_queries // batch_queries)
     taken = 0
@@ -56,7 +55,7 @@ def train(
             shuffled = data.sorted_queries[rng.permutation(data.n_queries)]
             for start in range(0, data.n_queries, batch_queries):
                 rows, unit, n_units = _batch_rows(data, shuffled[start : start + batch_queries], batch_items, rng)
-                X = data.features[rows].astype(dtype, copy=False)
+                X = np.asarray(data.features[rows]).astype(dtype, copy=False)
                 if indicators is not None:
                     X = np.hstack([X, indicators[rows]])
                 if scaled:
@@ -65,13 +64,8 @@ def train(
                 share = np.full(len(rows), 1 / len(rows)) if data.sample_weight is None else data.sample_weight[rows]
                 share = (share / max(share.sum(), np.finfo(float).tiny)).astype(dtype)
                 slope = loss.gradient(scores, target[rows][:, None]) * share[:, None]
-                for cells, models in penalised:
-                    contrast = (
-                        cells.contrast(rows, unit, n_units, across=design.across, dtype=dtype)
-                        if design.scope == "per_query"
-                        else cells.contrast(rows, across=design.across, dtype=dtype)
-                    )
-                    slope[:, models] += strength * contrast.gradient(np.ascontiguousarray(scores[:, models]))
+                if penalty is not None:
+                    slope += penalty.subgradient(scores, rows, unit, n_units)
                 weights -= dtype(learning_rate) * (X.T @ slope + ridge * weights)
                 if design.width > columns:
                     intercept -= dtype(learning_rate) * slope.sum(axis=0)
@@ -83,6 +77,46 @@ def train(
     if not (np.isfinite(weights).all() and np.isfinite(intercept).all()):
         raise ConfigError(f"sgd diverged with learning_rate={learning_rate:g}. Lower it, or keep scale='train'.")
     return np.vstack([weights, intercept]).T[:, : design.width].astype(np.float64), taken
+
+
+class BatchPenalty:
+    """α·Γ of every setting on a batch of rows.
+
+    The strata of all settings stand in one stack, so that one sparse contrast serves every model.
+    """
+
+    def __init__(self, settings: Sequence[Cells], alphas: NDArray[np.float64], design: Design, dtype: Any) -> None:
+        self.settings, self.across, self.dtype = settings, design.across, dtype
+        self.per_query = design.scope == "per_query"
+        self.n_groups = max(cells.n_groups for cells in settings)
+        strata = np.array([len(cells.strata) for cells in settings])
+        # A contrast averages over its whole stack, a setting over its own strata.
+        own = np.diag(strata.sum() / strata)[np.repeat(np.arange(len(settings)), strata)]
+        self.strength = np.kron(own, alphas).astype(dtype)
+
+    def subgradient(
+        self, scores: NDArray[Any], rows: NDArray[np.int64], unit: NDArray[np.int64], n_units: int
+    ) -> NDArray[Any]:
+        """In the scores, (rows, models)."""
+        codes = np.concatenate([np.where(cells.strata[:, rows], cells.group[rows], -1) for cells in self.settings])
+        stratum, row = np.nonzero(codes >= 0)
+        n_units = n_units if self.per_query else 1
+        block = stratum * n_units + (unit[row] if self.per_query else 0)
+        contrast = Contrast(
+            row,
+            block * self.n_groups + codes[stratum, row],
+            self.settings[0].weight[rows][row],
+            len(rows),
+            (len(codes), n_units, self.n_groups),
+            across=self.across,
+            dtype=self.dtype,
+        )
+        pairs = contrast.pairs
+        slope = pairs.slope(contrast.gaps(scores)) * self.strength[pairs.block // n_units]
+        on_cells = np.zeros((contrast.cells.shape[0], scores.shape[1]), self.dtype)
+        np.add.at(on_cells, pairs.a, slope)
+        np.subtract.at(on_cells, pairs.b, slope)
+        return np.asarray(contrast.cells.T @ on_cells)
 
 
 def _batch_rows(

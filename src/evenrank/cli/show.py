@@ -1,0 +1,202 @@
+"""What the commands print: tables for people, plain values for machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+import evenrank as er
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError
+from evenrank.experiment.sweep import Sweep
+from evenrank.measures import measure_names
+from evenrank.notions import NOTIONS
+from evenrank.page.report import answer
+from evenrank.ranking import check_k
+
+QUALITY = ("ndcg", "precision", "recall")
+LABELLED = ("demographic_parity", "equal_opportunity", "equalized_odds", "exposure_gap", "four_fifths")
+UNLABELLED = ("demographic_parity", "exposure_gap", "four_fifths")
+TITLES = {
+    "ndcg": "NDCG",
+    "precision": "precision",
+    "recall": "recall",
+    "demographic_parity": "demographic parity gap",
+    "equal_opportunity": "equal opportunity gap",
+    "equalized_odds": "equalized odds gap",
+    "exposure_gap": "exposure gap",
+    "four_fifths": "lowest/highest rate",
+}
+
+
+def console() -> Console:
+    return Console(highlight=False, width=None)
+
+
+def line(text: str) -> None:
+    console().print(text, soft_wrap=True, markup=False)
+
+
+def audit_values(scores: NDArray[Any], data: RankingData, ks: Sequence[int], *, labelled: bool) -> dict[str, Any]:
+    """Everything `audit` prints, as plain values."""
+    fairness = LABELLED if labelled else UNLABELLED
+    names = measure_names(ks, [*(QUALITY if labelled else ()), *fairness])
+    pairs = ["max", "mean"] if data.n_groups > 2 else ["mean"]
+    gaps = [name for name in names if name.partition("@")[0] in fairness]
+    values = er.measure(scores, data, names)
+    largest = er.measure(scores, data, gaps, across="max") if "max" in pairs else {}
+    return {
+        "data": {
+            "rows": data.n_rows,
+            "queries": data.n_queries,
+            "longest_list": int(data.lengths.max()),
+            "relevant_share": float(data.relevant.mean()) if labelled else None,
+            "groups": {str(n): float((data.group == c).mean()) for c, n in enumerate(data.group_names)},
+            "unknown_group_share": float((data.group < 0).mean()),
+        },
+        "k": list(ks),
+        "measures": values,
+        "largest_pair": largest,
+        "selection_rates": {
+            k: {str(name): rate for name, rate in er.selection_rates(scores, data, k).items()} for k in ks
+        },
+    }
+
+
+def audit(report: dict[str, Any], title: str = "Audit") -> None:
+    facts, ks = report["data"], report["k"]
+    groups = ", ".join(f"{name} {share:.0%}" for name, share in facts["groups"].items())
+    unknown = f", unknown {facts['unknown_group_share']:.0%}" if facts["unknown_group_share"] else ""
+    labels = f", {facts['relevant_share']:.0%} relevant" if facts["relevant_share"] is not None else ", no labels"
+    line(f"{facts['rows']:,} rows, {facts['queries']:,} queries{labels}; groups: {groups}{unknown}")
+    table = _table(title)
+    table.add_column("measure")
+    for k in ks:
+        table.add_column(f"k = {k}", justify="right")
+    for name in dict.fromkeys(name.partition("@")[0] for name in report["measures"]):
+        for kind, values in (("largest pair", report["largest_pair"]), ("", report["measures"])):
+            if f"{name}@{ks[0]}" not in values or (kind and name == "four_fifths"):
+                continue
+            mean = " (mean over pairs)" if not kind and report["largest_pair"] and name in LABELLED[:4] else ""
+            label = TITLES[name] + (f" ({kind})" if kind else mean)
+            table.add_row(label, *(_three(values[f"{name}@{k}"]) for k in ks))
+    table.add_section()
+    for group in facts["groups"]:
+        table.add_row(f"selection rate: {group}", *(_three(report["selection_rates"][k][group]) for k in ks))
+    console().print(table)
+
+
+def sweep(result: Sweep, subtitle: str) -> None:
+    """The demo's tables: what is free for each notion and k, then the curve of each notion at the largest k."""
+    line(subtitle)
+    free = _table("What can be had without a significant loss of quality")
+    for name in ("notion", "k", "gap at 0", "gap at best", "falls by", "NDCG at 0", "NDCG at best", "strength"):
+        free.add_column(name, justify="left" if name == "notion" else "right", no_wrap=True)
+    for notion in result.notions:
+        for k in result.ks:
+            curve = result.curve(notion, k)
+            i = curve.best
+            free.add_row(
+                NOTIONS[notion].alias,
+                str(k),
+                _with_error(curve.violation[0], curve.violation_error[0]),
+                _with_error(curve.violation[i], curve.violation_error[i]),
+                f"{curve.max_reduction:.0%}",
+                _with_error(curve.quality[0], curve.quality_error[0]),
+                _with_error(curve.quality[i], curve.quality_error[i]),
+                f"{curve.strengths[i]:.3g}",
+            )
+        free.add_section()
+    console().print(free)
+    k = result.ks[-1]
+    curves = [result.curve(notion, k) for notion in result.notions]
+    table = _table(f"Along the strengths at k = {k}: quality and gap ± standard error (* significantly worse)")
+    table.add_column("strength", justify="right", no_wrap=True)
+    for curve in curves:
+        alias = NOTIONS[curve.notion].alias
+        table.add_column(f"{alias}: NDCG", justify="right", no_wrap=True)
+        table.add_column("gap", justify="right", no_wrap=True)
+    for i in sorted({0, *range(1, len(curves[0].strengths), 3), *(curve.best for curve in curves)}):
+        cells = []
+        for curve in curves:
+            star = "*" if curve.worse[i] else " "
+            cells += [
+                f"{_with_error(curve.quality[i], curve.quality_error[i])}{star}",
+                _with_error(curve.violation[i], curve.violation_error[i]),
+            ]
+        table.add_row(f"{curves[0].strengths[i]:.3g}", *cells)
+    console().print(table)
+    names = (f"{NOTIONS[notion].alias} = {notion.replace('_', ' ')}" for notion in result.notions)
+    line(f"{', '.join(names)}. gap: difference of the groups' rates of being in the top k.")
+    for curve in curves:
+        line(answer(curve))
+
+
+def ranked_frame(scores: NDArray[np.float64], data: RankingData, top: int | None) -> Any:
+    """Rows by query (in file order), best first; ties go by item id, or by row where there is none."""
+    import polars as pl
+
+    if top is not None:
+        check_k(top)
+    frame = pl.DataFrame(
+        {
+            "query": _column(data.query_ids[data.query_of_row]),
+            **({} if data.item_ids is None else {"item": _column(data.item_ids)}),
+            "score": data.to_stored(scores),
+            "row": np.arange(data.n_rows) if data.row_order is None else data.row_order,
+        },
+        strict=False,
+    ).with_columns(order=pl.Series(data.query_of_row))
+    tie = "row" if data.item_ids is None else "item"
+    frame = frame.sort(["order", "score", tie], descending=[False, True, False])
+    frame = frame.with_columns(rank=pl.int_range(1, pl.len() + 1).over("order"))
+    if top is not None:
+        frame = frame.filter(pl.col("rank") <= top)
+    return frame.select(["query", *(["item"] if tie == "item" else []), "rank", "score", "row"])
+
+
+def _column(values: NDArray[Any]) -> list[Any]:
+    listed = values.tolist()
+    return listed if len({type(value) for value in listed}) == 1 else [str(value) for value in listed]
+
+
+def as_bytes(write: Callable[[Any], Any]) -> bytes:
+    buffer = BytesIO()
+    write(buffer)
+    return buffer.getvalue()
+
+
+def plain(value: Any) -> Any:
+    """JSON's own types; NaN becomes null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, np.integer):
+        return int(value)
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    raise ConfigError(f"a value of type {type(value).__name__} cannot be printed as JSON.")
+
+
+def _three(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"
+
+
+def _with_error(value: float, error: float) -> str:
+    return f"{value:.3f}±{error:.3f}".replace("±0.", "±.")
+
+
+def _table(title: str) -> Table:
+    """Narrow enough for 80 columns."""
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
