@@ -9,20 +9,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module, metadata
+from multiprocessing import get_context
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-THREADS = 2
 MISSING = "not installed"
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--quick", action="store_true", help="fewer repeats and smaller peers, under a minute")
+    made.add_argument("--quick", action="store_true", help="smaller and fewer repeats, under a minute")
+    made.add_argument("--threads", type=int, default=2, help="of BLAS and OpenMP, on every side (default: 2)")
     return made
 
 
@@ -34,18 +36,23 @@ def peer(name: str) -> Any:
         return None
 
 
-def start(title: str, packages: Sequence[str]) -> None:
-    """Cap the threads of both sides alike and say on what this runs."""
-    threadpool_limits(THREADS)
-    for module, setter in (("torch", "set_num_threads"), ("numba", "set_num_threads")):
-        if module in sys.modules:
-            getattr(sys.modules[module], setter)(min(THREADS, os.cpu_count() or 1))
+def start(title: str, packages: Sequence[str], *, threads: int) -> None:
+    """Cap the threads of all sides alike and say on what this runs."""
+    cap_threads(threads)
     print(f"{title}\n{'=' * len(title)}")
     print(
-        f"{os.cpu_count()} cores, at most {THREADS} BLAS/OpenMP threads on every side; "
+        f"{os.cpu_count()} cores, at most {threads} BLAS/OpenMP threads on every side; "
         f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     )
-    print(", ".join(f"{name} {_version(name)}" for name in ("evenrank", "numpy", "scipy", *packages)) + "\n")
+    print(
+        ", ".join(f"{name} {_version(name)}" for name in ("evenrank", "numpy", "scipy", *packages)) + "\n", flush=True
+    )
+
+
+def cap_threads(threads: int) -> None:
+    threadpool_limits(threads)
+    for module in {"torch", "numba"} & set(sys.modules):
+        sys.modules[module].set_num_threads(min(threads, os.cpu_count() or 1))
 
 
 def _version(package: str) -> str:
@@ -116,6 +123,12 @@ def watch_memory(every: float = 0.002) -> Iterator[Peak]:
         done.set()
         sampler.join()
         peak.highest = max(peak.highest, anonymous_mb())
+
+
+def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a call in a process of its own, so that memory kept from earlier work is not counted."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import common
 import numpy as np
 
+import common
 import evenrank as er
 
 BATCH, ITEMS, FEATURES = 100, 10, 768
@@ -109,10 +109,10 @@ def read_batches(torch, data: er.RankingData) -> Iterator[tuple]:
 def main() -> None:
     args = common.parser(__doc__).parse_args()
     torch = common.peer("torch")
-    common.start("Stochastic descent, 96 models in one pass", ["torch"])
+    common.start("Stochastic descent, 96 models in one pass", ["torch"], threads=args.threads)
     with tempfile.TemporaryDirectory() as folder:
         compare(torch, Path(folder), batches=20 if args.quick else 60, repeats=2 if args.quick else 5)
-        memory(Path(folder), rows=20_000 if args.quick else 100_000)
+        memory(Path(folder), rows=20_000 if args.quick else 100_000, threads=args.threads)
 
 
 def compare(torch, folder: Path, *, batches: int, repeats: int) -> None:
@@ -160,26 +160,25 @@ def compare(torch, folder: Path, *, batches: int, repeats: int) -> None:
     print()
 
 
-def memory(folder: Path, *, rows: int) -> None:
+def memory(folder: Path, *, rows: int, threads: int) -> None:
     """Anonymous memory of a run as the rows grow."""
-    table = []
+    lines = []
     for n in (rows, 2 * rows, 4 * rows):
-        X = write_rows(folder / "grown", n)
-        with common.watch_memory() as peak:
-            data = groupings(X)
-            took, _ = common.timed(partial(ours, data))
-        table.append(
-            [
-                f"{n:,}",
-                f"{n * FEATURES * 4 / MB:.0f}",
-                f"{took:.1f}",
-                f"{took / (n / BATCH / ITEMS) * 1e3:.2f}",
-                f"{peak.growth:.0f}",
-                f"{peak.highest:.0f}",
-            ]
-        )
-        del X, data
-    common.table(["rows", "file, MB", "time, s", "ms a batch", "RssAnon growth, MB", "RssAnon peak, MB"], table)
+        write_rows(folder / "grown", n)
+        took, before, highest = common.in_fresh_process(one_run, folder / "grown", n, threads)
+        file, batch = n * FEATURES * 4 / MB, took / (n / BATCH / ITEMS)
+        lines.append([f"{n:,}", f"{file:.0f}", f"{took:.1f}", f"{batch * 1e3:.2f}", f"{before:.0f}", f"{highest:.0f}"])
+    columns = ["rows", "file, MB", "time, s", "ms a batch", "RssAnon before, MB", "RssAnon peak, MB"]
+    common.table(columns, lines)
+
+
+def one_run(path: Path, n: int, threads: int) -> tuple[float, float, float]:
+    """Seconds of training, and the anonymous memory before the data is opened and at its highest."""
+    common.cap_threads(threads)
+    with common.watch_memory() as peak:
+        data = groupings(np.memmap(path, np.float32, "r", shape=(n, FEATURES)))
+        took, _ = common.timed(partial(ours, data))
+    return took, peak.before, peak.highest
 
 
 if __name__ == "__main__":

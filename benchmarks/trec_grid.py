@@ -1,6 +1,6 @@
-"""A TREC-sized grid: 652 queries × 7 items × 9 features; 3 notions × 3 groupings × 26 strengths × 5 folds = 1170 models.
+"""A grid of TREC's size: 652 queries × 7 items × 9 features.
 
-Each model takes 1500 steps of full-batch descent and is measured on its test fold: NDCG, precision and the three
+3 notions × 3 groupings × 26 strengths × 5 folds are 1170 models. Each takes 1500 steps of full-batch descent and is measured on its test fold: NDCG, precision and the three
 violations at k = 1 … 5. The peer is a plain torch loop, one model at a time, in float64 as ours is.
 """
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-import common
 import numpy as np
 
+import common
 import evenrank as er
 
 QUERIES, ITEMS, FEATURES, FOLDS = 652, 7, 9, 5
@@ -145,7 +145,7 @@ def loop_measures(scores: np.ndarray, fold: Fold) -> dict[str, float]:
 def main() -> None:
     args = common.parser(__doc__).parse_args()
     torch = common.peer("torch")
-    common.start("TREC-sized grid, trained and measured", ["torch"])
+    common.start("TREC-sized grid, trained and measured", ["torch"], threads=args.threads)
 
     data, labels = synthetic()
     models = len(SHARES) * len(NOTIONS) * len(er.strength_grid()) * FOLDS

@@ -120,6 +120,12 @@ def test_good_rows_are_accepted() -> None:
     assert RankingData.from_arrays(**GOOD | {"X": np.zeros((3, 0))}).n_features == 0
 
 
+def test_row_is_named_whatever_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenrank.checks.BLOCK_BYTES", 2 * 8 * 2)  # blocks of two rows
+    with pytest.raises(DataError, match=r"^row 2: feature 1 must be a finite number"):
+        RankingData.from_arrays(**GOOD | {"X": with_value("X", [5, np.nan])})
+
+
 def test_place_is_named_by_the_reader() -> None:
     with pytest.raises(DataError, match=r"^rows\.csv:4: relevance must be"):
         RankingData.from_arrays(**GOOD | {"relevance": [0, 1, -1]}, locate=lambda row: f"rows.csv:{row + 2}")

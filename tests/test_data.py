@@ -312,6 +312,8 @@ def test_arrays_are_read_only_and_the_callers_are_not(qid: list[int]) -> None:
     # Only the features may be shared with the caller: they can be larger than memory.
     assert data.relevance.tolist() == [0] * 4
     assert data.query_ids.tolist() == [1, 2]
+    assert sorted(data.item_ids.tolist()) == [0, 1, 2, 3]
+    assert data.sample_weight.tolist() == [1] * 4
     with pytest.raises(AttributeError):
         data.relevance = np.ones(4)  # type: ignore[misc]
 

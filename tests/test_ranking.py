@@ -197,6 +197,15 @@ def test_tolerance_is_of_the_query_and_not_of_all() -> None:
     assert ranking.top(1).tolist() == [0, 1, 1, 0]
 
 
+@pytest.mark.parametrize("extreme", [100.0, -100.0])
+@pytest.mark.parametrize("length", [3, 40])
+def test_tolerance_is_of_the_largest_magnitude(extreme: float, length: int) -> None:
+    scores = np.append(np.linspace(2, 3, length - 1), extreme)
+    scores[1] = scores[0] + 50e-12  # within 1e-12 · 100, beyond 1e-12 · 3
+    assert rank_list(scores).size[:2].tolist() == [2, 2]
+    assert rank_list(scores[:-1]).size[:2].tolist() == [1, 1]
+
+
 def test_extreme_scores_and_cut_offs() -> None:
     for length in (3, 30):
         scores = np.linspace(-1, 1, length) * np.finfo(float).max

@@ -20,7 +20,6 @@ from evenrank.rankers.progress import bar
 app = typer.Typer(
     name="evenrank",
     help="Fair learning to rank: see how evenly rankings treat groups, what more evenness costs, and train for it.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
@@ -217,8 +216,9 @@ def main(arguments: list[str] | None = None) -> None:
     warnings.showwarning = lambda message, *_: _say(f"warning: {message}")
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        result = app(args=arguments, prog_name="evenrank", standalone_mode=False)
+        result = app(args=given or ["--help"], prog_name="evenrank", standalone_mode=False)
         code = result if isinstance(result, int) else 0
     except typer.TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)

@@ -118,7 +118,7 @@ def sweep(result: Sweep, subtitle: str) -> None:
     console().print(free)
     k = result.ks[-1]
     curves = [result.curve(notion, k) for notion in result.notions]
-    table = _table(f"Along the strengths at k = {k}: quality and gap ± standard error (* significantly worse)")
+    table = _table(f"Along the strengths at k = {k} (± standard error; * significantly worse)")
     table.add_column("strength", justify="right", no_wrap=True)
     for curve in curves:
         alias = NOTIONS[curve.notion].alias
@@ -199,4 +199,4 @@ def _with_error(value: float, error: float) -> str:
 
 def _table(title: str) -> Table:
     """Narrow enough for 80 columns."""
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
