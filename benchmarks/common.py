@@ -105,7 +105,7 @@ def anonymous_mb() -> float:
 
 
 @contextmanager
-def watch_memory(every: float = 0.002) -> Iterator[Peak]:
+def watch_memory(every: float = 0.01) -> Iterator[Peak]:
     """Sample the anonymous memory while the block runs."""
     now = anonymous_mb()
     peak = Peak(now, now)

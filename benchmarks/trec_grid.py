@@ -1,7 +1,8 @@
 """A grid of TREC's size: 652 queries × 7 items × 9 features.
 
-3 notions × 3 groupings × 26 strengths × 5 folds are 1170 models. Each takes 1500 steps of full-batch descent and is measured on its test fold: NDCG, precision and the three
-violations at k = 1 … 5. The peer is a plain torch loop, one model at a time, in float64 as ours is.
+3 notions × 3 groupings × 26 strengths × 5 folds are 1170 models. Each takes 1500 steps of full-batch descent and is
+measured on its test fold: NDCG, precision and the three violations at k = 1 … 5. The peer is a plain torch loop, one
+model at a time, in float64 as ours is.
 """
 
 from __future__ import annotations

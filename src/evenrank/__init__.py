@@ -22,6 +22,8 @@ _NAMES = {
     "FairnessPath": "rankers.path",
     "strength_grid": "rankers.path",
     "FairLinearRanker": "rankers.linear",
+    "DELTR": "rankers.deltr",
+    "FAStar": "rankers.fastar",
     "load": "rankers.model_file",
     "QueryKFold": "rankers.selection",
     "make_scorer": "rankers.selection",

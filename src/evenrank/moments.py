@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.checks import group_codes, listed
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.notions import NOTIONS, Cells, Contrast, Notion, NotionLike, Pairs, as_notion, warn_empty
@@ -29,7 +30,8 @@ class Moments:
     origin : (d,) point the features are measured from
     x, xx, xr : (d,), (d, d), (d,) sums of x, x xᵀ and x r with x measured from the origin
     r, rr : sums of the relevance and its square
-    notions : the notions whose strata are summed; their strata are stacked in this order
+    feature_names : names of the d features, the group's indicator columns included
+    notions : the notions whose strata are summed, of different names; their strata are stacked in this order
     group_names : labels of the group axis
     cell_weight, cell_sum : (strata, groups) and (strata, groups, d) weight and sum of x in each cell
 
@@ -49,6 +51,7 @@ class Moments:
     xr: NDArray[np.float64]
     r: float
     rr: float
+    feature_names: tuple[str, ...]
     notions: tuple[Notion, ...]
     strata_of: tuple[int, ...]
     group_names: tuple[Any, ...]
@@ -67,11 +70,15 @@ class Moments:
         """One pass over the rows in blocks, so a memmap larger than memory is fine.
 
         ``notions`` defaults to the three named ones; data with fewer than two groups has none. ``group_aware`` appends
-        an indicator column for every group but the first.
+        an indicator column for every group but the first; a row of unknown group gets the groups' shares of this data,
+        so the moments of parts that have such rows are not quite those of the whole.
         """
         if notions is None:
             notions = list(NOTIONS) if data.n_groups > 1 else []
         cells = [Cells.of(notion, data) for notion in notions]
+        names = [item.notion.name for item in cells]
+        if len(set(names)) < len(names):
+            raise ConfigError(f"notions that are summed together must differ in name; got {listed(names)}.")
         strata = np.concatenate([np.zeros((0, data.n_rows), bool), *(item.strata for item in cells)])
         n_groups = data.n_groups
         d = data.n_features + (max(n_groups - 1, 0) if group_aware else 0)
@@ -108,6 +115,7 @@ class Moments:
             xr=xr,
             r=r,
             rr=rr,
+            feature_names=data.feature_names + tuple(f"group {name!r}" for name in data.group_names[1:] if group_aware),
             notions=tuple(item.notion for item in cells),
             strata_of=tuple(len(item.strata) for item in cells),
             group_names=data.group_names,
@@ -121,19 +129,25 @@ class Moments:
         return self._combine(other, 1)
 
     def __sub__(self, other: Moments) -> Moments:
-        if other.n_rows > self.n_rows:
+        if isinstance(other, Moments) and other.n_rows > self.n_rows:
             raise DataError(f"cannot subtract the moments of {other.n_rows} rows from those of {self.n_rows}.")
         return self._combine(other, -1)
 
     def _combine(self, other: Moments, sign: int) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
-        if len(self.x) != len(other.x) or [n.name for n in self.notions] != [n.name for n in other.notions]:
-            raise DataError(
-                f"moments to combine must share features and notions; got {len(self.x)} and {len(other.x)} features, "
-                f"notions {[n.name for n in self.notions]} and {[n.name for n in other.notions]}."
-            )
-        names = tuple(sorted({*self.group_names, *other.group_names}, key=lambda name: (type(name).__name__, name)))
+        pairs = {
+            "features": (self.feature_names, other.feature_names),
+            "notions": tuple([notion.name for notion in each.notions] for each in (self, other)),
+        }
+        for what, (mine, yours) in pairs.items():
+            if mine != yours:
+                raise DataError(
+                    f"moments to combine must share their {what}; got {listed(mine) or 'none'} and "
+                    f"{listed(yours) or 'none'}."
+                )
+        labels = [*self.group_names, *other.group_names]
+        names = group_codes(labels, None, len(labels))[1]
         one = self._with_groups(names)
         two = other._with_groups(names).about(self.origin)
         sums = {
@@ -144,7 +158,15 @@ class Moments:
         gone = sums["cell_weight"] <= 1e-12 * one.cell_weight
         sums["cell_weight"][gone] = 0
         sums["cell_sum"][gone] = 0
-        return replace(one, n_rows=one.n_rows + sign * two.n_rows, **sums)
+        result = replace(one, n_rows=one.n_rows + sign * two.n_rows, **sums)
+        return result._without_residue(np.diag(one.xx)) if sign < 0 and result.n_rows else result
+
+    def _without_residue(self, before: NDArray[np.float64]) -> Moments:
+        """Clear what rounding leaves of features that vary no more, given Σx² before the subtraction."""
+        rest = self.about(self.mean)
+        flat = np.diag(rest.xx) <= 1e-12 * before
+        rest.x[flat] = rest.xr[flat] = rest.xx[flat] = rest.xx[:, flat] = rest.cell_sum[:, :, flat] = 0
+        return rest
 
     def about(self, origin: NDArray[np.float64]) -> Moments:
         """The same rows measured from another origin."""

@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from evenrank.errors import ConfigError
+from evenrank.io.files import check_output
+from evenrank.io.registry import FORMATS
 
 COLUMNS = "Columns of the file"
+
+
+def number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"must be a number; got {text!r}.") from None
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """A parser of whole numbers from ``least`` on."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise typer.BadParameter(f"must be a whole number ≥ {least}; got {text!r}.")
+        return value
+
+    return parse
+
+
+def numeric(*names: str, parser: Callable[[str], Any] = number, **settings: Any) -> Any:
+    """An option that holds a number, whose error quotes what was written."""
+    metavar = "<float>" if parser is number else "<int>"
+    return typer.Option(*names, parser=parser, metavar=metavar, **settings)
+
 
 File = Annotated[
     list[Path],
     typer.Argument(help="The rows: .csv .tsv .jsonl .parquet .letor/.txt/.svm; several files are parts of one."),
+]
+Format = Annotated[
+    str | None, typer.Option("--format", help=f"Format of the file, if its name does not tell: {', '.join(FORMATS)}.")
 ]
 Query = Annotated[str, typer.Option("--query", help="Column of the query id.", rich_help_panel=COLUMNS)]
 Item = Annotated[
@@ -33,7 +68,7 @@ Features = Annotated[
     ),
 ]
 Threshold = Annotated[
-    float, typer.Option("--threshold", help="Relevance at or above it counts as relevant.", rich_help_panel=COLUMNS)
+    float, numeric("--threshold", help="Relevance at or above it counts as relevant.", rich_help_panel=COLUMNS)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable results instead of tables.")]
 Ks = Annotated[str, typer.Option("--k", help="Cut-offs, comma-separated.")]
@@ -45,6 +80,16 @@ def cut_offs(text: str) -> list[int]:
     if not parts or not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise ConfigError(f"--k must be whole numbers ≥ 1, comma-separated; got {text!r}.")
     return sorted({int(part) for part in parts})
+
+
+def output(path: Path, inputs: Sequence[Path], suffixes: Sequence[str] = ()) -> None:
+    """Refuse, before the work is done, an output that could not be written or would replace an input."""
+    if suffixes and path.suffix not in suffixes:
+        raise ConfigError(f"--out must end in {', '.join(suffixes)}; got {path.name!r}.")
+    target = check_output(path)
+    for source in inputs:
+        if source.exists() and target.exists() and target.samefile(source):
+            raise ConfigError(f"--out must not be the input; got {str(path)!r} for both. Choose another output.")
 
 
 def names(text: str | None) -> list[str] | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import evenrank as er
 from evenrank.data import RankingData
@@ -19,7 +20,7 @@ from evenrank.errors import ConfigError
 from evenrank.experiment.sweep import Sweep
 from evenrank.measures import measure_names
 from evenrank.notions import NOTIONS
-from evenrank.page.report import answer
+from evenrank.page.report import answer, percent, with_error
 from evenrank.ranking import check_k
 
 QUALITY = ("ndcg", "precision", "recall")
@@ -47,7 +48,7 @@ def line(text: str) -> None:
 
 def audit_values(scores: NDArray[Any], data: RankingData, ks: Sequence[int], *, labelled: bool) -> dict[str, Any]:
     """Everything `audit` prints, as plain values."""
-    fairness = LABELLED if labelled else UNLABELLED
+    fairness = () if data.n_groups < 2 else LABELLED if labelled else UNLABELLED
     names = measure_names(ks, [*(QUALITY if labelled else ()), *fairness])
     pairs = ["max", "mean"] if data.n_groups > 2 else ["mean"]
     gaps = [name for name in names if name.partition("@")[0] in fairness]
@@ -76,7 +77,7 @@ def audit(report: dict[str, Any], title: str = "Audit") -> None:
     groups = ", ".join(f"{name} {share:.0%}" for name, share in facts["groups"].items())
     unknown = f", unknown {facts['unknown_group_share']:.0%}" if facts["unknown_group_share"] else ""
     labels = f", {facts['relevant_share']:.0%} relevant" if facts["relevant_share"] is not None else ", no labels"
-    line(f"{facts['rows']:,} rows, {facts['queries']:,} queries{labels}; groups: {groups}{unknown}")
+    line(f"{facts['rows']:,} rows, {facts['queries']:,} queries{labels}; groups: {groups or 'none'}{unknown}")
     table = _table(title)
     table.add_column("measure")
     for k in ks:
@@ -87,10 +88,10 @@ def audit(report: dict[str, Any], title: str = "Audit") -> None:
                 continue
             mean = " (mean over pairs)" if not kind and report["largest_pair"] and name in LABELLED[:4] else ""
             label = TITLES[name] + (f" ({kind})" if kind else mean)
-            table.add_row(label, *(_three(values[f"{name}@{k}"]) for k in ks))
+            table.add_row(Text(label), *(_three(values[f"{name}@{k}"]) for k in ks))
     table.add_section()
     for group in facts["groups"]:
-        table.add_row(f"selection rate: {group}", *(_three(report["selection_rates"][k][group]) for k in ks))
+        table.add_row(Text(f"selection rate: {group}"), *(_three(report["selection_rates"][k][group]) for k in ks))
     console().print(table)
 
 
@@ -109,7 +110,7 @@ def sweep(result: Sweep, subtitle: str) -> None:
                 str(k),
                 _with_error(curve.violation[0], curve.violation_error[0]),
                 _with_error(curve.violation[i], curve.violation_error[i]),
-                f"{curve.max_reduction:.0%}",
+                percent(curve.max_reduction),
                 _with_error(curve.quality[0], curve.quality_error[0]),
                 _with_error(curve.quality[i], curve.quality_error[i]),
                 f"{curve.strengths[i]:.3g}",
@@ -135,7 +136,8 @@ def sweep(result: Sweep, subtitle: str) -> None:
         table.add_row(f"{curves[0].strengths[i]:.3g}", *cells)
     console().print(table)
     names = (f"{NOTIONS[notion].alias} = {notion.replace('_', ' ')}" for notion in result.notions)
-    line(f"{', '.join(names)}. gap: difference of the groups' rates of being in the top k.")
+    pairs = ", the mean over all pairs" if len(result.about["groups"]) > 2 else ""
+    line(f"{', '.join(names)}. gap: difference of the groups' rates of being in the top k{pairs}.")
     for curve in curves:
         line(answer(curve))
 
@@ -168,9 +170,16 @@ def _column(values: NDArray[Any]) -> list[Any]:
     return listed if len({type(value) for value in listed}) == 1 else [str(value) for value in listed]
 
 
-def as_bytes(write: Callable[[Any], Any]) -> bytes:
+WRITERS: dict[str, Callable[[Any, BytesIO], Any]] = {
+    ".csv": lambda frame, file: frame.write_csv(file),
+    ".jsonl": lambda frame, file: frame.write_ndjson(file),
+    ".parquet": lambda frame, file: frame.write_parquet(file),
+}
+
+
+def as_bytes(frame: Any, write: Callable[[Any, BytesIO], Any]) -> bytes:
     buffer = BytesIO()
-    write(buffer)
+    write(frame, buffer)
     return buffer.getvalue()
 
 
@@ -194,7 +203,7 @@ def _three(value: float) -> str:
 
 
 def _with_error(value: float, error: float) -> str:
-    return f"{value:.3f}±{error:.3f}".replace("±0.", "±.")
+    return with_error(value, error).replace(" ± ", "±").replace("±0.", "±.")
 
 
 def _table(title: str) -> Table:

@@ -18,6 +18,7 @@ from evenrank.notions import NOTIONS, as_notion
 
 QUALITIES = ("ndcg", "precision")
 FAIRNESS = (*NOTIONS, "four_fifths", "exposure_gap")
+SWEPT = ("exact", "gd")
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,11 @@ class Curve:
 
     @property
     def worse(self) -> NDArray[np.bool_]:
-        drop = self.quality[0] - self.quality
-        return np.asarray(drop > self.quality_error + self.quality_error[0])
+        # An error that is not known (one fold only) allows no drop, and a quality that is not known is worse.
+        allowed = np.nan_to_num(self.quality_error + self.quality_error[0])
+        worse = np.asarray(~(self.quality[0] - self.quality <= allowed))
+        worse[0] = False
+        return worse
 
     @property
     def reduction(self) -> NDArray[np.float64]:
@@ -125,7 +129,7 @@ class Sweep:
             values = np.array(self.columns[column])[chosen]
             order = np.lexsort([folds, strength])
             table = values[order].reshape(len(strengths), -1)
-            return table.mean(axis=1), table.std(axis=1, ddof=1) / np.sqrt(table.shape[1])
+            return _mean_and_error(table)
 
         return Curve(
             method or self.methods[0],
@@ -163,6 +167,18 @@ class Sweep:
         return {"about": self.about, "curves": curves}
 
 
+def _mean_and_error(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Over the folds (columns) that have a value: a fold that lacks a group or anything relevant has none.
+
+    Which folds those are depends on the data and not on the scores, so all strengths are averaged over the same ones.
+    """
+    table = table[:, ~np.isnan(table).all(axis=0)]
+    count = table.shape[1]
+    nothing = np.full(len(table), np.nan)
+    mean = table.mean(axis=1) if count else nothing
+    return mean, table.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else nothing
+
+
 def sweep(
     data: RankingData,
     methods: Sequence[str] = ("amortized",),
@@ -193,22 +209,22 @@ def sweep(
     >>> len(result), result.curve("dp", 5).max_reduction > 0
     (10, True)
     """
-    names = [as_notion(notion).name for notion in notions]
+    names = list(dict.fromkeys(as_notion(notion).name for notion in _several(notions)))
+    methods = list(dict.fromkeys(choose(name, METHODS, what="method") for name in _several(methods)))
+    ks = list(dict.fromkeys(np.atleast_1d(ks).tolist()))
     if not names or not methods or not ks:
         raise ConfigError("a sweep needs at least one method, one notion and one k.")
-    fold_of = data.folds(int(folds), seed) if isinstance(folds, int | np.integer) else np.asarray(folds)
-    if fold_of.shape != (data.n_queries,):
-        raise ConfigError(
-            f"folds must be a number or one fold a query, ({data.n_queries},); got shape {fold_of.shape}."
-        )
+    choose(solver, SWEPT, what="solver")
+    given = None if strengths is None else _checked_grid(strengths)
+    fold_of = _fold_of(data, folds, seed)
     wanted = measure_names(ks, [*QUALITIES, *FAIRNESS])
     columns: dict[str, list[Any]] = {name: [] for name in ("method", "notion", "strength", "fold", "seed", "seconds")}
     columns |= {name: [] for name in wanted}
     numbers = np.unique(fold_of).tolist()
     started = time.perf_counter()
     for done, (fold, name) in enumerate((fold, name) for fold in numbers for name in methods):
-        method = METHODS[choose(name, METHODS, what="method")]
-        grid = method.grid() if strengths is None else np.unique(np.append(np.asarray(strengths, float), 0.0))
+        method = METHODS[name]
+        grid = method.grid() if given is None else given
         train, test = data.take(fold_of != fold), data.take(fold_of == fold)
         began = time.perf_counter()
         scores, used = method.run(train, test, names, grid, solver)
@@ -236,3 +252,33 @@ def sweep(
         "seconds": time.perf_counter() - started,
     }
     return Sweep(columns, ks, about)
+
+
+def _several(names: Sequence[str] | str) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
+
+
+def _checked_grid(strengths: ArrayLike) -> NDArray[np.float64]:
+    """The distinct strengths and 0, ascending."""
+    try:
+        grid = np.asarray(strengths, dtype=np.float64).ravel()
+    except (TypeError, ValueError):
+        grid = np.array([np.nan])
+    if not (np.isfinite(grid) & (grid >= 0)).all():
+        raise ConfigError(f"strengths must be finite numbers ≥ 0; got {strengths!r}.")
+    return np.unique(np.append(grid, 0.0))
+
+
+def _fold_of(data: RankingData, folds: int | ArrayLike, seed: int) -> NDArray[Any]:
+    """Each query's fold, (q,); there must be two at least, one to train on and one to test on."""
+    if np.ndim(folds) == 0:
+        return data.folds(folds, seed)  # type: ignore[arg-type]
+    fold_of = np.asarray(folds)
+    if fold_of.shape != (data.n_queries,) or fold_of.dtype.kind not in "iu":
+        raise ConfigError(
+            f"folds must be a number or one whole number a query, ({data.n_queries},); "
+            f"got {fold_of.dtype} values of shape {fold_of.shape}."
+        )
+    if len(np.unique(fold_of)) < 2:
+        raise ConfigError(f"folds must hold at least two different folds; every query is in fold {fold_of[0]}.")
+    return fold_of

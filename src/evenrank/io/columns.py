@@ -42,6 +42,17 @@ class Columns:
                 raise ConfigError(f"{option} is for TREC runs only; {what} has relevance and group in its own columns.")
 
 
+class MissingColumn(DataError):
+    """A named column is not in the data; ``fact`` is the message without its advice, which depends on the caller."""
+
+    def __init__(self, role: str, fact: str, advice: str) -> None:
+        super().__init__(f"{fact} {advice}")
+        self.role, self.fact, self.advice = role, fact, advice
+
+    def __reduce__(self) -> Any:
+        return MissingColumn, (self.role, self.fact, self.advice)
+
+
 @dataclass(frozen=True)
 class Plan:
     """Roles settled against the columns a table has; ``features`` None means every numeric column of ``rest``."""
@@ -56,7 +67,8 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
     """Settle the roles, or say which named column is absent and which there are."""
     features = (columns.score,) if columns.score is not None else columns.features
     if features is not None and len(set(features)) < len(features):
-        raise ConfigError(f"features must differ; got {listed(features)}.")
+        twice = next(name for j, name in enumerate(features) if name in features[:j])
+        raise ConfigError(f"features must differ; {twice!r} is named twice. Name it once.")
     named = {
         "query": columns.query,
         "relevance": columns.relevance,
@@ -69,9 +81,16 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
     for role, name in wanted:
         if name not in names:
             none = f" or pass {role}=None" if role in ("relevance", "group") else ""
-            raise DataError(
-                f"{source}: {role} column {name!r} is not in the data; it has {listed(names)}. "
-                f"Name the right column with {role}={none}."
+            raise MissingColumn(
+                role,
+                f"{source}: {role} column {name!r} is not in the data; it has {listed(names)}.",
+                f"Name the right column with {role}={none}.",
+            )
+    for role, name in wanted[1:]:
+        if name == columns.query:
+            raise ConfigError(
+                f"{source}: the query column must have no other part; {name!r} is also the {role} column. "
+                f"Name another column for one of the two."
             )
     item = columns.item
     if item is None and "item" in names and all(name != "item" for _, name in wanted):
@@ -104,7 +123,7 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
 
     relevance = positive(columns.relevance, "relevance")
     return RankingData.from_arrays(
-        _matrix(frame, features, converted, at),
+        _matrix(frame, features, converted, at, "feature" if columns.score is None else "score"),
         np.zeros(frame.height) if relevance is None else relevance,
         None if columns.group is None else column_labels(columns.group),
         column_labels(columns.query),
@@ -124,13 +143,14 @@ def left_out(names: Sequence[str]) -> None:
 
 
 def _matrix(
-    frame: pl.DataFrame, names: Sequence[str], converted: dict[str, pl.Series], at: Locate
+    frame: pl.DataFrame, names: Sequence[str], converted: dict[str, pl.Series], at: Locate, role: str
 ) -> NDArray[np.floating]:
     single = bool(names) and all(frame.schema[name] == pl.Float32 for name in names)
     out = np.empty((frame.height, len(names)), np.float32 if single else np.float64)
     for j, name in enumerate(names):
+        subject = role if name == role else f"{role} {name!r}"
         rule = "a finite number", "Fill or drop it."
-        out[:, j] = numbers(frame[name], f"feature {name!r}", at, rule, converted.pop(name, None))
+        out[:, j] = numbers(frame[name], subject, at, rule, converted.pop(name, None))
     return out
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from evenrank.errors import ConfigError, DataError
 
 DECODE_BYTES = 1 << 24
+# How files that are often taken for text begin.
+BINARY = {b"PAR1": "a Parquet file", b"PK\x03\x04": "a zip archive or an Excel workbook", b"%PDF": "a PDF"}
 
 
 def load_bytes(path: Path) -> bytes:
@@ -78,6 +80,9 @@ def load_text(paths: Sequence[Path]) -> Text:
 def _checked_text(content: bytes, path: Path) -> bytes:
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{path}: the file is UTF-16; UTF-8 is needed. Save it again as UTF-8.")
+    for beginning, what in BINARY.items():
+        if content.startswith(beginning):
+            raise DataError(f"{path}: is {what}; UTF-8 text is needed. Name the format it has, or export it as text.")
     content = content.removeprefix(codecs.BOM_UTF8)
     if not content.isascii():
         _refuse_other_encodings(content, path)
@@ -112,11 +117,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     Missing folders are not made, and a symbolic link keeps pointing to its target, which is replaced.
     """
     data = content.encode() if isinstance(content, str) else content
-    target = Path(os.path.realpath(path))
-    if os.path.isdir(target):
-        raise ConfigError(f"{path}: is a folder; the output must be a file. Add a file name.")
-    if not os.path.isdir(target.parent):
-        raise ConfigError(f"{path}: the folder {str(Path(path).parent)!r} does not exist. Create it first.")
+    target = check_output(path)
     try:
         if target.exists() and not target.is_file():  # /dev/stdout, a pipe: nothing to replace
             target.write_bytes(data)
@@ -124,6 +125,16 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
         _replace(target, data)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written ({error.strerror or error}). Choose another output.") from None
+
+
+def check_output(path: str | os.PathLike[str]) -> Path:
+    """The file that writing to ``path`` would replace or make, or the error that can be known before the work."""
+    target = Path(os.path.realpath(path))
+    if os.path.isdir(target):
+        raise ConfigError(f"{path}: is a folder; the output must be a file. Add a file name.")
+    if not os.path.isdir(target.parent):
+        raise ConfigError(f"{path}: the folder {str(Path(path).parent)!r} does not exist. Create it first.")
+    return target
 
 
 def _replace(target: Path, data: bytes) -> None:

@@ -47,6 +47,11 @@ def _written_lines(data: bytes) -> NDArray[np.int64]:
 
 def _load_slowly(text: Text) -> pl.DataFrame:
     """The same table by the standard parser, or the error of the first line that is not an object."""
+    if text.data.lstrip().startswith((b"[{", b"[\n", b"[\r", b"[ ")):
+        raise DataError(
+            f"{text.name}: the file is a JSON array; one object a line is needed, without [ ] and commas between. "
+            "Convert it, say with: jq -c '.[]'"
+        )
     objects: list[dict[str, Any]] = []
     for number, line in enumerate(text.data.split(b"\n"), 1):
         if not line.strip():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import DataError
-from evenrank.io.columns import Columns, labels, whole_ids
+from evenrank.io.columns import Columns, MissingColumn, labels, whole_ids
 from evenrank.io.files import Text, load_text
 from evenrank.io.letor_rows import LetorRows, parse_rows
 
@@ -40,9 +40,12 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     chosen = [columns.score] if columns.score is not None else columns.features
     used = {name for name in (group, columns.sample_weight) if name is not None}
     position = {name: j for j, name in enumerate(names)}
-    for name in (*used, *(chosen or ())):
-        if name not in position:
-            raise DataError(f"{text.name}: feature {name!r} is not in the data; it has {names[0]} to {names[-1]}.")
+    role = "score" if columns.score is not None else "features"
+    for part, name in (("group", group), ("sample_weight", columns.sample_weight), *((role, c) for c in chosen or ())):
+        if name is not None and name not in position:
+            have = f"{names[0]} to {names[-1]}" if names else "none"
+            fact = f"{text.name}: feature {name!r} is not in the data; it has {have}."
+            raise MissingColumn(part, fact, f"Name a feature by its number with {part}=.")
     group_labels = None if group is None else _labels(features[:, position[group]])
     weight = None if columns.sample_weight is None else features[:, position[columns.sample_weight]]
     if chosen is None and used:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, choose
+from evenrank.errors import ConfigError, DataError, choose
 from evenrank.io.columns import Columns
 from evenrank.io.csv import read_csv
 from evenrank.io.jsonl import read_jsonl
@@ -91,6 +91,9 @@ def read(
     paths = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(part) for part in path]
     if not paths:
         raise ConfigError("path must name at least one file; got an empty list.")
+    again = [path for j, path in enumerate(paths) if path in paths[:j] and path.is_file()]
+    if again:
+        raise ConfigError(f"{again[0]}: is named twice; each part must be named once. Drop one.")
     if isinstance(features, str):
         raise ConfigError(f"features must be a list of names; got the text {features!r}. Write [{features!r}].")
     columns = Columns(
@@ -105,20 +108,23 @@ def read(
         qrels=qrels,
         groups=groups,
     )
-    name = _format_of(paths) if format is None else choose(format, FORMATS, what="format")
+    name = format_of(paths) if format is None else choose(format, FORMATS, what="format")
     return FORMATS[name].read(paths, columns)
 
 
-def _format_of(paths: Sequence[Path]) -> str:
+def format_of(paths: Sequence[Path]) -> str:
+    """The name of the format that the files' suffixes, which must agree, stand for."""
     by_suffix = {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}
     found: dict[str, Path] = {}
     for path in paths:
+        if path.is_dir():
+            raise DataError(f"{path}: is a folder; a file is needed. Name the files in it.")
         suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
         suffix = suffixes[-1] if suffixes else ""
         if suffix not in by_suffix:
             raise ConfigError(
                 f"{path}: the suffix must be one of {', '.join(by_suffix)}; got {suffix!r}. "
-                f"Pass format= ({', '.join(FORMATS)})."
+                f"Rename the file or name its format ({', '.join(FORMATS)}) with format= or --format."
             )
         found.setdefault(by_suffix[suffix], path)
     if len(found) > 1:

@@ -118,6 +118,12 @@ def _groups(groups: str | os.PathLike[str] | Mapping[Any, Any], items: pl.Series
         label_of = _group_table(Path(groups))
     out = np.empty(len(items), dtype=object)
     out[:] = [label_of.get(item) for item in items.to_list()]
+    if label_of and all(label is None for label in out):
+        source = "groups" if isinstance(groups, Mapping) else groups
+        raise DataError(
+            f"{source}: the run's items must have groups; none of them has one here. The run has items such as "
+            f"{shown(items[0])}, the groups {shown(next(iter(label_of)))}."
+        )
     return out
 
 

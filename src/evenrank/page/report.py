@@ -8,6 +8,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+import numpy as np
+
 from evenrank.experiment.sweep import Curve, Sweep
 
 
@@ -38,6 +40,8 @@ def answer(curve: Curve) -> str:
     """What comes free, in one sentence."""
     name = curve.notion.replace("_", " ").capitalize()
     k = curve.violation_name.rpartition("@")[2]
+    if np.isnan(curve.violation[0]):
+        return f"{name}: the gap at {k} is not defined; every fold lacks items of a group."
     if curve.best == 0 or not curve.max_reduction > 0:
         return f"{name}: the gap at {k} is {curve.violation[0]:.3f}; no strength lowers it without a significant loss."
     before, after = curve.violation[0], curve.violation[curve.best]
@@ -46,6 +50,18 @@ def answer(curve: Curve) -> str:
         f"with no significant loss of {curve.quality_name.upper()} "
         f"({curve.quality[0]:.3f} → {curve.quality[curve.best]:.3f}), at strength {curve.strengths[curve.best]:.3g}."
     )
+
+
+def with_error(value: float, error: float) -> str:
+    """A mean and its standard error; what is not defined is left out."""
+    if np.isnan(value):
+        return "–"
+    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
+
+
+def percent(share: float, sign: str = "") -> str:
+    """Without a minus before 0."""
+    return "–" if np.isnan(share) else f"{round(share, 2) + 0.0:{sign}.0%}"
 
 
 def _summary(curves: list[Curve], *, several_methods: bool) -> str:
@@ -57,12 +73,12 @@ def _summary(curves: list[Curve], *, several_methods: bool) -> str:
         cells = [curve.notion.replace("_", " "), *([curve.method] if several_methods else [])]
         cells += [
             curve.violation_name.rpartition("@")[2],
-            f"{curve.violation[0]:.3f} ± {curve.violation_error[0]:.3f}",
-            f"{curve.violation[i]:.3f} ± {curve.violation_error[i]:.3f}",
-            f"{curve.max_reduction:.0%}",
-            f"{curve.mean_reduction:.0%}",
-            f"{curve.quality[0]:.3f} ± {curve.quality_error[0]:.3f}",
-            f"{curve.quality[i]:.3f} ± {curve.quality_error[i]:.3f}",
+            with_error(curve.violation[0], curve.violation_error[0]),
+            with_error(curve.violation[i], curve.violation_error[i]),
+            percent(curve.max_reduction),
+            percent(curve.mean_reduction),
+            with_error(curve.quality[0], curve.quality_error[0]),
+            with_error(curve.quality[i], curve.quality_error[i]),
             f"{curve.strengths[i]:.3g}",
         ]
         body.append((cells, False))
@@ -74,9 +90,9 @@ def _every_strength(curve: Curve) -> str:
         (
             [
                 f"{curve.strengths[i]:.3g}",
-                f"{curve.quality[i]:.3f} ± {curve.quality_error[i]:.3f}",
-                f"{curve.violation[i]:.3f} ± {curve.violation_error[i]:.3f}",
-                f"{curve.reduction[i]:+.0%}",
+                with_error(curve.quality[i], curve.quality_error[i]),
+                with_error(curve.violation[i], curve.violation_error[i]),
+                percent(curve.reduction[i], "+"),
                 "significantly worse" if curve.worse[i] else "",
             ],
             i == curve.best,

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, EvenrankError
 from evenrank.measures import measure
-from evenrank.rankers.path import linear_scores
+from evenrank.rankers.path import linear_scores, unnamed
 
 
 class NotFittedError(EvenrankError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -55,7 +55,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
             names = getattr(self, "feature_names_in_", None)
             qid = np.zeros(len(X), np.int64)
             data = RankingData.from_arrays(X, np.zeros(len(X)), sensitive_features, qid, feature_names=names)
-        if self.group_offset_ is not None and not data.n_groups:
+        if self.group_offset_ is not None and sensitive_features is None and not data.n_groups:
             raise ConfigError("this ranker is group-aware and needs sensitive_features, a group label a row.")
         return data.to_caller(linear_scores(_Fitted(self), data)[:, 0])
 
@@ -79,14 +79,25 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
     def _checked_rows(self, X: Any, y: Any, qid: Any, sensitive_features: Any, sample_weight: Any) -> RankingData:
         """The rows of `fit`, in scikit-learn's or our own form, and the attributes scikit-learn expects of them."""
         if isinstance(X, RankingData):
-            if y is not None or qid is not None:
-                raise ConfigError("fit(data) takes relevance and queries from the RankingData; leave y and qid out.")
+            if y is not None or qid is not None or sample_weight is not None:
+                raise ConfigError(
+                    "fit(data) takes relevance, queries and weights from the RankingData; leave y, qid and "
+                    "sample_weight out."
+                )
             data = X if sensitive_features is None else X.with_group(sensitive_features)
-            self.n_features_in_ = data.n_features
+            self._remember_features(data.feature_names)
             return data
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         return self._rows(X, y, qid, sensitive_features, weight, getattr(self, "feature_names_in_", None))
+
+    def _remember_features(self, names: tuple[str, ...]) -> None:
+        """As scikit-learn does, so that frames are matched by name; names made up for an array are not remembered."""
+        self.n_features_in_ = len(names)
+        if names != unnamed(len(names)):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _rows(
         self, X: Any, y: Any, qid: Any, sensitive_features: Any = None, weight: Any = None, names: Any = None
@@ -103,13 +114,17 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
             sample_weight=weight,
         )
 
+    def _in_own_units(self) -> tuple[NDArray[np.float64], float]:
+        """Weights and intercept for the features as they come."""
+        return self.coef_, self.intercept_
+
 
 class _Fitted:
     """One fitted ranker as `linear_scores` sees it: a path of one model."""
 
     def __init__(self, ranker: LinearRanker) -> None:
-        self.coef = np.asarray(ranker.coef_)[None, :]
-        self.intercept = np.array([ranker.intercept_])
+        coef, intercept = ranker._in_own_units()
+        self.coef, self.intercept = np.asarray(coef)[None, :], np.array([intercept])
         self.feature_names = ranker.feature_names_
         self.group_names = ranker.group_names_
         self.group_offset = None if ranker.group_offset_ is None else ranker.group_offset_[None, :]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 MAX_ELEMENTS = 1 << 24
 ITERATIONS = 80
 POLISH_ROUNDS = 500
+NEAR, NEAR_ROUNDS = 1e-5, 100
 
 
 def solve(
@@ -126,25 +127,30 @@ def _polish(
     """Make the guess exact by an active-set method (bounded least squares), which from here takes a round or two.
 
     Each round solves the free set's least squares and goes there until a bound stops it, which that multiplier then
-    joins; where none does, the bound multiplier whose gap has the wrong sign most is set free.
+    joins; where none does, the bound multiplier whose gap has the wrong sign most is set free. Where the gaps are
+    about to vanish the guess leaves hundreds of multipliers a hair inside the bound they belong to: those that the
+    step would carry over it join it all at once, in the first rounds (later ones must be certain to end).
     """
     u = np.clip(guess, -1, 1)
     free = np.abs(u) < 1
     scale = np.maximum(np.linalg.norm(G, axis=2) * np.linalg.norm(y, axis=1, keepdims=True), 1e-300)
     todo = np.arange(len(y))
-    for _ in range(POLISH_ROUNDS):
+    for number in range(POLISH_ROUNDS):
         rows = np.arange(len(todo))
         held, now = free[todo], u[todo]
         kept = np.where(held[:, :, None], G[todo], 0.0).transpose(0, 2, 1)
         step = np.where(held, _apply(np.linalg.pinv(kept, rcond=1e-12), y[todo] - _apply_t(G[todo], now)), 0.0)
         room = np.where(step > 0, 1 - now, 1 + now)
-        reach = np.where(np.abs(step) > 0, room / np.where(step == 0, 1, np.abs(step)), np.inf)
+        near = held & (room < NEAR) & (np.abs(step) > room) & (number < NEAR_ROUNDS)
+        reach = np.where((np.abs(step) > 0) & ~near, room / np.where(step == 0, 1, np.abs(step)), np.inf)
         stop = reach.argmin(axis=1)
         length = np.minimum(reach[rows, stop], 1)
         now = np.clip(now + length[:, None] * step, -1, 1)
         blocked = length < 1
         now[rows[blocked], stop[blocked]] = np.sign(step[rows[blocked], stop[blocked]])
         held[rows[blocked], stop[blocked]] = False
+        now[near], held[near] = np.sign(step[near]), False
+        blocked |= near.any(axis=1)
         wrong = np.where(held, 0.0, -_apply(G[todo], y[todo] - _apply_t(G[todo], now)) * now / scale[todo])
         worst = wrong.argmax(axis=1)
         release = ~blocked & (wrong[rows, worst] > 1e-15)

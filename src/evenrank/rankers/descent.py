@@ -72,7 +72,7 @@ def descend(
             for taken in range(1, steps + 1):
                 gradient = loss_gradient(theta) + 2 * ridge * theta + penalty.subgradient(theta)
                 theta -= learning_rate * gradient
-                if progress is not None and taken % 50 == 0:
+                if progress is not None and (taken % 50 == 0 or taken == steps):
                     progress(taken / steps)
     except KeyboardInterrupt:
         warn_interrupted(taken, steps, "steps")

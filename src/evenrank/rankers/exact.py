@@ -52,9 +52,11 @@ def exact(
             theta, u = newton(design, loss, term, alpha, progress=progress)
         slope = design.slope(loss)(theta) + 2 * design.ridge * theta
         slope += (alpha[:, None] * term.pairs.weight * u) @ term.rows
+        # u must also be a subgradient of |·| at the gaps: it stays where it is when pushed along them within its box.
+        off = alpha[:, None] * term.pairs.weight * (np.clip(u + theta @ term.rows.T, -1, 1) - u)
         thetas.append(theta)
         strengths.append(alpha)
-        residuals.append(np.abs(slope).max(axis=1))
+        residuals.append(np.maximum(np.abs(slope).max(axis=1), np.abs(off).max(axis=1, initial=0)))
         multipliers.append(u)
     J = max(u.shape[1] for u in multipliers)
     return Solution(

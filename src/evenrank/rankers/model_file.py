@@ -68,7 +68,7 @@ def load(path: str | PathLike[str]) -> Any:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"cannot read the model file {path}: {error.strerror or error}.") from None
-    except (UnicodeDecodeError, ValueError) as error:
+    except (ValueError, RecursionError) as error:
         place = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise DataError(f"{name} is not an evenrank model: it is not JSON{place}. Was it cut short?") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -79,7 +79,7 @@ def load(path: str | PathLike[str]) -> Any:
             f"{name} has model version {version!r}; this evenrank reads version {VERSION}. Upgrade evenrank."
         )
     kind = content.get("kind")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise DataError(f"{name} holds a {kind!r}; this evenrank knows {', '.join(KINDS)}.")
     return _ranker(content, KINDS[kind], name)
 
@@ -92,7 +92,7 @@ def _ranker(content: dict[str, Any], kind: type[LinearRanker], name: str) -> Lin
 
     def numbers(key: str, values: Any, length: int) -> Any:
         good = len(values) == length and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-        if not good or not np.isfinite(np.asarray(values, float)).all():
+        if not good or not all(abs(v) <= np.finfo(float).max for v in values):
             raise DataError(f"{name}: {key!r} must hold {length} finite numbers.")
         return np.asarray(values, float)
 
@@ -108,8 +108,8 @@ def _ranker(content: dict[str, Any], kind: type[LinearRanker], name: str) -> Lin
     ranker.coef_ = numbers("weights", list(weights.values()), len(weights))
     ranker.intercept_ = float(numbers("intercept", [need("intercept", int, float)], 1)[0])
     ranker.group_names_ = tuple(groups)
-    ranker.n_features_in_ = len(weights)
-    if content.get("group_offset") is not None:
+    ranker._remember_features(ranker.feature_names_)
+    if content.get("group_offset") is not None or getattr(ranker, "group_aware", False):
         ranker.group_offset_ = numbers("group_offset", need("group_offset", list), len(groups))
         ranker.group_shares_ = numbers("group_shares", need("group_shares", list), len(groups))
     return ranker

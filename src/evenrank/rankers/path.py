@@ -44,7 +44,8 @@ class FairnessPath:
     coef : (models, d) and intercept : (models,), in the features' own units
     alphas : (models,) strengths
     notions : (models,) names of the notions; with several, the strengths repeat notion by notion
-    residual : (models,) the exact solution's distance from optimality (largest entry of the subgradient), or NaN
+    residual : (models,) the exact solution's distance from optimality: the largest entry of the subgradient made with
+        the multipliers, and how far those are from fitting the gaps' signs; NaN for other solvers
     multipliers : (models, J) u of the exact solution, in [−1, 1]; None for others
     group_offset : (models, G) added to a group's scores if group-aware, else None
     steps : steps (gd) or batches (sgd) taken
@@ -70,7 +71,7 @@ class FairnessPath:
     def alpha_star(self) -> NDArray[np.float64]:
         """The strength from which on the training gap is 0 and the path constant, one a notion."""
         if not self.problems:
-            raise ConfigError("alpha_star is known for solver='exact' with loss='squared' only.")
+            raise ConfigError("alpha_star is known for solver='exact', loss='squared' and a strength above 0 only.")
         return np.array([vanishing_strength(white, weight) for white, weight in self.problems])
 
     def scores(self, data: RankingData) -> NDArray[np.float64]:
@@ -111,8 +112,8 @@ def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
 
 def match_features(data: RankingData, names: tuple[str, ...]) -> Any:
     """Which feature of training each of the data's is: by name, or by place where either side has no names."""
-    unnamed = tuple(f"x{j}" for j in range(len(names)))
-    if data.feature_names == names or (data.n_features == len(names) and unnamed in (data.feature_names, names)):
+    made_up = unnamed(len(names))
+    if data.feature_names == names or (data.n_features == len(names) and made_up in (data.feature_names, names)):
         return slice(None)
     missing = [name for name in names if name not in data.feature_names]
     strange = [name for name in data.feature_names if name not in names]
@@ -120,6 +121,11 @@ def match_features(data: RankingData, names: tuple[str, ...]) -> Any:
         lacking = f"lacks {listed(missing)}" if missing else f"has {listed(strange)} besides"
         raise DataError(f"the model was trained on {len(names)} features ({listed(names)}); the data {lacking}.")
     return [names.index(name) for name in data.feature_names]
+
+
+def unnamed(d: int) -> tuple[str, ...]:
+    """The names that features of an array without names are given."""
+    return tuple(f"x{j}" for j in range(d))
 
 
 def match_groups(data: RankingData, names: tuple[Any, ...]) -> NDArray[np.int64]:
@@ -197,6 +203,10 @@ def fairness_path(
         raise ConfigError("across='max' trains with solver='gd' or 'sgd'; the exact solver takes across='mean'.")
     if relative and (solver != "exact" or loss != "squared"):
         raise ConfigError("relative strengths need solver='exact' and loss='squared'.")
+    if group_aware and (not data.n_groups or len(groupings) > 1):
+        raise ConfigError(
+            f"group_aware needs data with one grouping; got {len(groupings) if data.n_groups else 'none'}."
+        )
     if data.n_features == 0:
         raise DataError("training needs at least one feature; the data has none.")
     counts = {"max_iter": max_iter, "epochs": epochs, "batch_queries": batch_queries, "batch_items": batch_items}
@@ -257,7 +267,7 @@ def fairness_path(
         group_offset=None if offset is None else np.tile(offset, (copies, 1)),
         shares=group_shares(data) if group_aware else None,
         steps=solved.steps,
-        problems=solved.problems,
+        problems=solved.problems if penalised else (),
     )
 
 

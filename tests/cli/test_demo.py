@@ -1,0 +1,84 @@
+"""`evenrank demo`: the bundled data, the sweep of the library, a table and a page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evenrank as er
+from evenrank.cli import app as commands
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """The demo on fewer lists; everything else is as it is."""
+    whole = er.datasets.german_credit
+    monkeypatch.setattr(commands.er.datasets, "german_credit", lambda group, seed: whole(group, lists=50, seed=seed))
+
+
+def expected(group="age", **options):
+    data = er.datasets.german_credit(group, lists=50, seed=options.get("seed", 0))
+    return er.sweep(data, folds=er.datasets.german_credit_folds(data), **options)
+
+
+@pytest.mark.usefixtures("quick")
+def test_json_is_the_sweep_of_the_library(run):
+    report = run("demo", "--k", "5,2", "--seed", "4", "--json").json()
+    sweep = expected(ks=[2, 5], seed=4)
+    assert report["report"] == "report.html"
+    assert report["about"]["models"] == len(sweep) == 5 * 3 * 26
+    curves = {(curve["notion"], curve["k"]): curve for curve in report["curves"]}
+    assert list(curves) == [(notion, k) for notion in sweep.notions for k in (2, 5)]
+    for (notion, k), found in curves.items():
+        curve = sweep.curve(notion, k)
+        assert found["strength"] == curve.strengths.tolist()
+        assert found[f"ndcg@{k}"] == pytest.approx(curve.quality.tolist())
+        assert found[f"ndcg@{k} error"] == pytest.approx(curve.quality_error.tolist())
+        assert found[f"{notion}@{k}"] == pytest.approx(curve.violation.tolist())
+        assert found["significantly_worse"] == curve.worse.tolist()
+        assert found["best_strength"] == curve.strengths[curve.best]
+        assert found["max_reduction"] == pytest.approx(curve.max_reduction)
+        assert found["mean_reduction"] == pytest.approx(curve.mean_reduction)
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_table_says_what_is_free(run):
+    shown = run("demo", "--k", "5", "-o", "page.html")
+    assert shown.code == 0
+    assert shown.err == ""
+    sweep = expected(ks=[5])
+    for notion, alias in {"demographic_parity": "dp", "equal_opportunity": "eop", "equalized_odds": "eod"}.items():
+        curve = sweep.curve(notion, 5)
+        row = next(line for line in shown.out.splitlines() if re.match(rf" *{alias} +5 ", line)).split()
+        i = curve.best
+        assert row[2].startswith(f"{curve.violation[0]:.3f}±")
+        assert row[3].startswith(f"{curve.violation[i]:.3f}±")
+        assert row[4] == f"{curve.max_reduction:.0%}"
+        assert row[-1] == f"{curve.strengths[i]:.3g}"
+    assert shown.out.splitlines()[-1] == "The page with the trade-off plots: page.html"
+    assert max(map(len, shown.out.split("Along the strengths")[0].splitlines()[2:])) <= 80
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "How evenly can credit applicants be ranked?" in page
+    assert "CC BY 4.0" in page
+
+
+@pytest.mark.usefixtures("quick")
+def test_four_groups_and_gd(run):
+    report = run("demo", "--group", "sex+age", "--k", "3", "--solver", "gd", "--json").json()
+    assert len(report["about"]["groups"]) == 4
+    sweep = expected("sex+age", ks=[3], solver="gd")
+    curve = sweep.curve("dp", 3)
+    assert report["curves"][0]["demographic_parity@3"] == pytest.approx(curve.violation.tolist())
+    assert np.isfinite(report["curves"][0]["max_reduction"])
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_existing_page_is_kept_if_anything_fails(run):
+    Path("report.html").write_text("mine")
+    assert run("demo", "--solver", "sgd").code == 2
+    assert run("demo", "--group", "height").code == 2
+    assert Path("report.html").read_text() == "mine"
+    assert sorted(path.name for path in Path().iterdir()) == ["report.html"]

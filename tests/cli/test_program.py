@@ -1,0 +1,101 @@
+"""The program as a user starts it: entry points, help, exit codes, clean stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import evenrank as er
+
+PROGRAM = [sys.executable, "-m", "evenrank"]
+OPTIONS = {
+    "demo": ["--group", "--k", "--solver", "--seed", "--out", "--json"],
+    "audit": ["--query", "--item", "--relevance", "--group", "--score", "--threshold", "--k", "--no-relevance"]
+    + ["--qrels", "--groups", "--format", "--json"],
+    "train": ["--out", "--notion", "--alpha", "--scope", "--solver", "--loss", "--ridge", "--group-aware", "--seed"]
+    + ["--query", "--item", "--relevance", "--group", "--features", "--threshold", "--k", "--format", "--json"],
+    "rank": ["--model", "--out", "--top", "--query", "--item", "--group", "--format", "--json"],
+}
+
+
+def start(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=120,
+    )
+
+
+def test_version(run):
+    assert run("--version").out == f"evenrank {er.__version__}\n"
+
+
+def test_help_lists_the_commands(run):
+    shown = run("--help")
+    assert shown.code == 0
+    for command in OPTIONS:
+        assert f"  {command} " in shown.out
+    assert run().out == shown.out
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_help_of_a_command_lists_its_options(run, command):
+    shown = run(command, "--help")
+    assert shown.code == 0
+    words = shown.out.replace(",", " ").split()
+    assert [option for option in OPTIONS[command] if option not in words] == []
+    assert sorted({word for word in words if word.startswith("--")} - {"--help"}) == sorted(OPTIONS[command])
+
+
+def test_demo_really_runs(tmp_path):
+    done = start("demo", "--k", "5", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert report["about"]["queries"] == 500
+    assert "<html" in (tmp_path / report["report"]).read_text(encoding="utf-8")
+    data = er.datasets.german_credit("age")
+    sweep = er.sweep(data, notions=["eod"], strengths=[10], ks=[5], folds=er.datasets.german_credit_folds(data))
+    curve = next(curve for curve in report["curves"] if curve["notion"] == "equalized_odds")
+    ends = [curve["equalized_odds@5"][0], curve["equalized_odds@5"][-1]]
+    assert ends == pytest.approx(sweep.curve("eod", 5).violation.tolist())
+
+
+def test_failure_is_one_line_and_exit_code_two(tmp_path):
+    done = start("audit", "nowhere.csv", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "evenrank: nowhere.csv: there is no such file. Check the path.\n"
+
+
+def test_stdout_that_is_not_unicode(tmp_path, logged):
+    rows = logged.with_columns(group=logged["group"].str.replace("over", "über"))
+    rows.write_csv(tmp_path / "rows.csv")
+    table = start("audit", "rows.csv", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert (table.returncode, table.stderr) == (0, "")
+    assert "selection rate: ?ber 25" in table.stdout
+    report = start("audit", "rows.csv", "--json", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert list(json.loads(report.stdout)["data"]["groups"]) == ["25 or younger", "über 25"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and /dev/stdout are POSIX's")
+def test_a_reader_that_stops_early_is_no_error(tmp_path, logged):
+    rows = logged.drop("score")
+    rows.write_csv(tmp_path / "rows.csv")
+    assert start("train", "rows.csv", cwd=tmp_path).returncode == 0
+    process = subprocess.Popen(
+        [*PROGRAM, "rank", "rows.csv", "--json"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    with process.stderr:
+        assert process.stderr.read() == b""
+    assert process.wait(timeout=120) == 141

@@ -1,0 +1,189 @@
+"""`evenrank train` and `evenrank rank`: rows to a model file, and a model file to a ranking."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evenrank as er
+
+
+@pytest.fixture
+def rows(logged):
+    """Rows to train on: no scores."""
+    return logged.drop("score")
+
+
+def without_time(out: str) -> str:
+    return re.sub(r"in \d+\.\d\d s", "in … s", out)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "letor"])
+def test_train_rank_audit_round_trip(run, save, rows, data, suffix):
+    path = save(rows, f"rows.{suffix}")
+    letor = suffix == "letor"
+    trained = run(
+        "train", path, "-o", "m.json", "--notion", "dp", "--alpha", "0.05", *(["--group", 1] if letor else [])
+    )
+    assert trained.code == 0
+    assert trained.err == ""
+    ranker = er.FairLinearRanker("dp", alpha=0.05).fit(data)
+    scores = ranker.predict(data)
+    model = er.load("m.json")
+    assert model.coef_ == pytest.approx(ranker.coef_, rel=1e-9, abs=1e-12)
+    assert model.notion == "demographic_parity"
+
+    item = ["--item", "docid"] if letor else []
+    assert run("rank", path, "-m", "m.json", "-o", "ranked.parquet", *item).code == 0
+    ranked = pl.read_parquet("ranked.parquet")
+    assert ranked.columns == ["query", "item", "rank", "score", "row"]
+    order = ranked["row"].to_numpy()
+    assert ranked["score"].to_numpy() == pytest.approx(scores[order], rel=1e-9, abs=1e-9)
+    assert ranked["item"].to_list() == rows["item"].gather(order).to_list()
+    assert ranked.group_by("query").agg(pl.col("rank").sort() == pl.int_range(1, 13))["rank"].list.all().all()
+    assert ranked.select((pl.col("score").diff().fill_null(-1) <= 1e-12).over("query").all()).item()
+
+    again = rows.select("qid", "item", "relevance", "group").join(
+        ranked.rename({"query": "qid"}).with_columns(pl.col("item").cast(rows.schema["item"])), on=["qid", "item"]
+    )
+    audited = run("audit", save(again.sample(fraction=1.0, shuffle=True, seed=1), "again.csv"), "--json").json()
+    wanted = ["ndcg@5", "demographic_parity@5", "equalized_odds@3"]
+    expected = er.measure(scores, data, wanted)
+    assert {name: audited["measures"][name] for name in wanted} == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["exact", "gd", "sgd"])
+def test_json_of_train_is_the_audit_of_its_scores(run, save, rows, data, solver):
+    options = ["--solver", solver, "--notion", "eop", "--alpha", "0.1", "--k", "1,5", "--seed", "3"]
+    report = run("train", save(rows, "rows.csv"), *options, "--json").json()
+    ranker = er.FairLinearRanker("eop", alpha=0.1, solver=solver, seed=3).fit(data)
+    wanted = [f"{name}@{k}" for name in ("ndcg", "equal_opportunity", "four_fifths") for k in (1, 5)]
+    expected = er.measure(ranker.predict(data), data, wanted)
+    assert {name: report["measures"][name] for name in wanted} == pytest.approx(expected, abs=1e-12)
+    asked = {"model": "model.json", "notion": "eop", "alpha": 0.1, "solver": solver, "features": data.n_features}
+    assert {name: report[name] for name in asked} == asked
+    assert Path("model.json").exists()
+
+
+@pytest.mark.parametrize("solver", ["exact", "gd"])
+@pytest.mark.parametrize("scope", ["amortized", "per_query"])
+def test_order_names_and_parts_change_no_printed_digit(run, save, rows, solver, scope):
+    options = ["-o", "m.json", "--solver", solver, "--scope", scope, "--alpha", "0.05"]
+    whole = without_time(run("train", save(rows, "rows.csv"), *options).out)
+    assert "selection rate: over 25" in whole
+    coef = er.load("m.json").coef_
+    mixed = rows.sample(fraction=1.0, shuffle=True, seed=5)
+    assert without_time(run("train", save(mixed, "mixed.csv"), *options).out) == whole
+    assert er.load("m.json").coef_ == pytest.approx(coef, rel=1e-8, abs=1e-12)
+    parts = [save(mixed[start : start + 170], f"part{start}.parquet") for start in range(0, len(mixed), 170)]
+    assert without_time(run("train", *parts, *options).out) == whole
+    renamed = rows.with_columns(pl.col("group").replace({"25 or younger": "y", "over 25": "o"}))
+    other = without_time(run("train", save(renamed, "renamed.csv"), *options).out)
+    numbers = [re.findall(r"\d\.\d{3}", line) for line in other.splitlines()]
+    assert sorted(numbers) == sorted(re.findall(r"\d\.\d{3}", line) for line in whole.splitlines())
+
+
+def test_features_may_be_chosen(run, save, rows, data):
+    chosen = data.feature_names[:2]
+    trained = run("train", save(rows, "rows.csv"), "--features", " , ".join(chosen))
+    assert trained.code == 0
+    assert "Trained on 2 features" in trained.out
+    assert er.load("model.json").feature_names_ == chosen
+
+
+def test_text_columns_are_left_out_with_a_warning(run, save, rows, data):
+    trained = run("train", save(rows.with_columns(city=pl.lit("Berlin")), "rows.csv"))
+    assert trained.warnings == [
+        "evenrank: warning: columns 'city' are not numeric and are left out of the features",
+    ]
+    assert er.load("model.json").feature_names_ == data.feature_names
+
+
+def test_an_ordinary_ranker_needs_no_groups(run, save, rows):
+    path = save(rows.with_columns(group=pl.lit(None, pl.String)), "rows.csv")
+    trained = run("train", path, "--alpha", "0")
+    assert trained.code == 0
+    assert "groups: none" in trained.out
+    assert "NDCG" in trained.out
+    assert "gap" not in trained.out
+    report = run("train", path, "--alpha", "0", "--json").json()
+    assert report["selection_rates"] == {"1": {}, "3": {}, "5": {}, "10": {}}
+
+
+def test_group_aware_models_are_ranked_with_the_group(run, save, rows, data):
+    path = save(rows, "rows.csv")
+    assert run("train", path, "--group-aware", "--notion", "dp", "--alpha", "0.5").code == 0
+    expected = er.FairLinearRanker("dp", alpha=0.5, group_aware=True).fit(data).predict(data)
+    ranked = run("rank", path, "--json").json()["rows"]
+    found = np.empty(len(expected))
+    found[[row["row"] for row in ranked]] = [row["score"] for row in ranked]
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+    elsewhere = save(rows.rename({"group": "age"}), "elsewhere.csv")
+    assert run("rank", elsewhere, "--group", "age", "--json").json()["rows"] == ranked
+    refused = run("rank", elsewhere)
+    assert (refused.code, len(refused.lines)) == (2, 1)
+    assert "group column 'group' is not in the data" in refused.err
+    strange = save(rows.with_columns(pl.col("group").replace({"over 25": "over 30"})), "strange.csv")
+    assert "group 'over 30' was not in training" in run("rank", strange).err
+
+
+def test_rank_ignores_columns_it_does_not_know_and_needs_no_labels(run, save, rows):
+    run("train", save(rows, "rows.csv"))
+    plain = run("rank", "rows.csv")
+    other = rows.drop("relevance", "group").select(pl.lit("text").alias("note"), pl.all().reverse())
+    assert run("rank", save(other.reverse(), "other.csv")).code == 0
+    features = [name for name in rows.columns if name not in ("qid", "item", "relevance", "group")]
+    other = rows.select(pl.lit("text").alias("note"), *reversed(features), "item", "qid", pl.lit(7).alias("extra"))
+    assert run("rank", save(other, "other.csv")).out == plain.out
+
+
+def test_rank_prints_csv_that_reads_back(run, save, rows):
+    run("train", save(rows, "rows.csv"))
+    out = run("rank", "rows.csv").out
+    Path("out.csv").write_text(out)
+    frame = pl.read_csv("out.csv")
+    assert frame.columns == ["query", "item", "rank", "score", "row"]
+    assert len(frame) == len(rows)
+    for suffix, read in {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}.items():
+        said = run("rank", "rows.csv", "-o", f"ranked.{suffix}").out
+        assert said == f"480 rows of 40 queries, ranked: ranked.{suffix}\n"
+        again = read(f"ranked.{suffix}")
+        assert again["score"].to_list() == frame["score"].to_list()
+        assert again["item"].to_list() == frame["item"].to_list()
+
+
+def test_rank_writes_the_file_with_json_too(run, save, rows):
+    run("train", save(rows, "rows.csv"))
+    report = run("rank", "rows.csv", "--top", 2, "-o", "top.csv", "--json").json()
+    assert (report["model"], report["out"]) == ("model.json", "top.csv")
+    assert len(report["rows"]) == 80
+    assert {row["rank"] for row in report["rows"]} == {1, 2}
+    assert pl.read_csv("top.csv").to_dicts() == report["rows"]
+
+
+def test_ties_go_by_item_and_then_by_row(run):
+    Path("model.json").write_text(
+        json.dumps(
+            {
+                "format": "evenrank-model",
+                "version": 1,
+                "kind": "FairLinearRanker",
+                "parameters": {},
+                "intercept": 0,
+                "weights": {"x": 1.0},
+                "groups": [],
+            }
+        )
+    )
+    Path("rows.csv").write_text("qid,item,x\nb,30,1\na,9,1\nb,4,1\na,10,2\nb,5,2\n")
+    ranked = [(row["query"], row["item"], row["rank"]) for row in run("rank", "rows.csv", "--json").json()["rows"]]
+    assert ranked == [("b", 5, 1), ("b", 4, 2), ("b", 30, 3), ("a", 10, 1), ("a", 9, 2)]
+    Path("rows.csv").write_text("qid,x\nb,1\na,1\nb,1\na,2\nb,2\n")
+    ranked = [(row["query"], row["row"]) for row in run("rank", "rows.csv", "--json").json()["rows"]]
+    assert ranked == [("b", 4), ("b", 0), ("b", 2), ("a", 3), ("a", 1)]
