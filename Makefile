@@ -2,9 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Few BLAS threads: oversubscribed cores are far slower than idle ones.
-export OMP_NUM_THREADS ?= 2
-export OPENBLAS_NUM_THREADS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .PHONY: demo test test-extras test-slow lint bench constraints clean

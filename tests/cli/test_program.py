@@ -13,12 +13,12 @@ import pytest
 import evenrank as er
 
 PROGRAM = [sys.executable, "-m", "evenrank"]
+ROWS = ["--query", "--item", "--relevance", "--group", "--threshold", "--k", "--format", "--json"]
+FIT = ["--notion", "--alpha", "--scope", "--solver", "--loss", "--ridge", "--group-aware", "--seed", "--features"]
 OPTIONS = {
     "demo": ["--group", "--k", "--solver", "--seed", "--out", "--json"],
-    "audit": ["--query", "--item", "--relevance", "--group", "--score", "--threshold", "--k", "--no-relevance"]
-    + ["--qrels", "--groups", "--format", "--json"],
-    "train": ["--out", "--notion", "--alpha", "--scope", "--solver", "--loss", "--ridge", "--group-aware", "--seed"]
-    + ["--query", "--item", "--relevance", "--group", "--features", "--threshold", "--k", "--format", "--json"],
+    "audit": ["--score", "--no-relevance", "--qrels", "--groups", *ROWS],
+    "train": ["--out", *FIT, *ROWS],
     "rank": ["--model", "--out", "--top", "--query", "--item", "--group", "--format", "--json"],
 }
 
@@ -86,16 +86,15 @@ def test_stdout_that_is_not_unicode(tmp_path, logged):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and /dev/stdout are POSIX's")
-def test_a_reader_that_stops_early_is_no_error(tmp_path, logged):
-    rows = logged.drop("score")
-    rows.write_csv(tmp_path / "rows.csv")
-    assert start("train", "rows.csv", cwd=tmp_path).returncode == 0
-    process = subprocess.Popen(
-        [*PROGRAM, "rank", "rows.csv", "--json"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+@pytest.mark.parametrize("more", [[], ["--top", "1"]], ids=["long output", "short output"])
+def test_a_reader_that_stops_early_gets_no_message(tmp_path, logged, more):
+    logged.drop("score").write_csv(tmp_path / "rows.csv")
+    er.FairLinearRanker("dp", alpha=0.0).fit(er.read(tmp_path / "rows.csv")).save(tmp_path / "model.json")
+    command = [*PROGRAM, "rank", "rows.csv", "--json"]
+    process = subprocess.Popen([*command, *more], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
     with process.stderr:
         assert process.stderr.read() == b""
-    assert process.wait(timeout=120) == 141
+    assert process.wait(timeout=120) not in (0, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 import warnings
@@ -281,6 +282,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         result = app(args=given or ["--help"], prog_name="evenrank", standalone_mode=False)
         code = result if isinstance(result, int) else 0
+        sys.stdout.flush()
     except typer.TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         context = getattr(error, "ctx", None)
@@ -289,7 +291,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = 2
     except (EvenrankError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):
-            sys.stderr.close()
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
             code = 141
         else:
             _say(str(error) or type(error).__name__)

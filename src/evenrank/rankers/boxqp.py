@@ -56,6 +56,8 @@ def _interior_point(G: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
     todo = np.flatnonzero(level[:, 0] > 0)
     G, y, z, level = G[todo], y[todo], z[todo], level[todo]
     gram = G @ G.transpose(0, 2, 1) if G.shape[1] <= G.shape[2] else None
+    # Parallel rows make G Gᵀ singular; this much curvature, relative to it, keeps the system solvable.
+    floor = 1e-14 * np.maximum(level, (G * G).sum(axis=2).max(axis=1, keepdims=True))
     u = np.zeros_like(z)
     # Multipliers and room of the upper and lower bound, kept apart from u so that rounding never makes them 0.
     pull = np.stack([np.maximum(z, 0), np.maximum(-z, 0)]) + level
@@ -73,9 +75,9 @@ def _interior_point(G: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
             if not go.any():
                 break
             todo, G, y, u, level, residual, gap = todo[go], G[go], y[go], u[go], level[go], residual[go], gap[go]
-            pull, room = pull[:, go], room[:, go]
+            pull, room, floor = pull[:, go], room[:, go], floor[go]
             gram = None if gram is None else gram[go]
-        curvature = np.maximum((pull / room).sum(axis=0), 1e-14 * level)
+        curvature = np.maximum((pull / room).sum(axis=0), floor)
 
         predicted, d_pull = _direction(G, gram, curvature, residual, pull, room, -pull)
         length = _longest(room, -sign * predicted, pull, d_pull)
@@ -133,13 +135,16 @@ def _polish(
     """
     u = np.clip(guess, -1, 1)
     free = np.abs(u) < 1
-    scale = np.maximum(np.linalg.norm(G, axis=2) * np.linalg.norm(y, axis=1, keepdims=True), 1e-300)
+    size = np.linalg.norm(G, axis=2)
+    size = np.where(size > 0, size, 1.0)
+    scale = size * np.linalg.norm(y, axis=1, keepdims=True)
     todo = np.arange(len(y))
     for number in range(POLISH_ROUNDS):
         rows = np.arange(len(todo))
         held, now = free[todo], u[todo]
-        kept = np.where(held[:, :, None], G[todo], 0.0).transpose(0, 2, 1)
-        step = np.where(held, _apply(np.linalg.pinv(kept, rcond=1e-12), y[todo] - _apply_t(G[todo], now)), 0.0)
+        kept = np.where(held, 1 / size[todo], 0.0)[:, :, None] * G[todo]
+        inverse = np.linalg.pinv(kept.transpose(0, 2, 1), rcond=1e-12)
+        step = np.where(held, _apply(inverse, y[todo] - _apply_t(G[todo], now)) / size[todo], 0.0)
         room = np.where(step > 0, 1 - now, 1 + now)
         near = held & (room < NEAR) & (np.abs(step) > room) & (number < NEAR_ROUNDS)
         reach = np.where((np.abs(step) > 0) & ~near, room / np.where(step == 0, 1, np.abs(step)), np.inf)

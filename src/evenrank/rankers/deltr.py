@@ -145,7 +145,7 @@ def deltr_path(
     group_aware: bool = False,
     max_iter: int | None = None,
     learning_rate: float = 0.001,
-    tolerance: float = 1e-9,
+    tolerance: float = 1e-8,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[FairnessPath, NDArray[np.float64]]:
     """Train DELTR for every γ at once: the models (their ``alphas`` are the γ) and their losses, (models,).
@@ -168,12 +168,11 @@ def deltr_path(
     spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
     objective = ExposureObjective((X - center) / spread, train, strengths, code, weighting=weighting)
     start = np.zeros((len(strengths), X.shape[1]))
+    steps = 3000 if max_iter is None else max_iter
     if solver == "gd":
-        steps = 3000 if max_iter is None else max_iter
         theta, _ = descend(objective, start, learning_rate=learning_rate, max_iter=steps, progress=progress)
         value = objective(theta, np.arange(len(theta)))[0]
     else:
-        steps = 1000 if max_iter is None else max_iter
         theta, value, converged = lbfgs.minimise(
             objective, start, max_iter=steps, tolerance=tolerance, progress=progress
         )
@@ -208,7 +207,7 @@ class DELTR(LinearRanker):
     reference : reproduce the published package 1.0.2: its loss (a query counts once a row), its gradient (whose
         exposure part is not the loss' own), its steps, start and standardisation; see docs/decisions/0008. X then holds
         the protected column as a feature, and ``coef_`` stays in the standardised space.
-    max_iter : of lbfgs (1000 by default) or of gd (3000)
+    max_iter : iterations, 3000 by default
     learning_rate : of gd
     standardize : with ``reference``, as the published package does: one mean and deviation for the whole matrix, the
         protected column put back as it was. Otherwise features are always standardised inside and it has no effect.

@@ -17,7 +17,7 @@ def minimise(
     start: NDArray[np.float64],
     *,
     max_iter: int,
-    tolerance: float = 1e-9,
+    tolerance: float = 1e-8,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """Minimisers (models, d), their values (models,), and which converged.
