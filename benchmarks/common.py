@@ -23,7 +23,7 @@ MISSING = "not installed"
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--quick", action="store_true", help="smaller and fewer repeats, under a minute")
+    made.add_argument("--quick", action="store_true", help="smaller sizes and fewer repeats")
     made.add_argument("--threads", type=int, default=2, help="of BLAS and OpenMP, on every side (default: 2)")
     return made
 

@@ -90,6 +90,10 @@ class Rows:
             X, penalised = np.hstack([X, np.ones((len(X), 1))]), np.append(penalised, 0)
         return cls(X, np.array(data.relevance), weight, penalised)
 
+    def weights(self, scores: Array) -> Array:
+        """θ of scores that are linear in the rows."""
+        return np.linalg.lstsq(self.Z, scores, rcond=None)[0]
+
 
 @dataclass
 class Gaps:
@@ -157,8 +161,11 @@ def loss_slope(loss: str, scores: Array, target: Array) -> Array:
     return 2 * (scores - target) if loss == "squared" else sigmoid(scores) - target
 
 
-def objective(rows: Rows, gaps: Gaps, scores: Array, theta: Array, alpha: float, ridge: float, loss: str) -> float:
+def objective(
+    rows: Rows, gaps: Gaps, theta: Array, alpha: float, *, ridge: float = 0.0, loss: str = "squared"
+) -> float:
     """Mean loss + ridge ‖θ‖² + α·Γ."""
+    scores = rows.Z @ theta
     value = (scores - rows.target) ** 2 if loss == "squared" else np.logaddexp(0, scores) - rows.target * scores
     return float(rows.weight @ value + ridge * (rows.penalised @ theta**2) + alpha * gaps.gamma(scores))
 
@@ -219,19 +226,24 @@ def penalised_least_squares(A: Array, b: Array, ridge: Array, c: Array, weight: 
     equal = np.hstack([A, -np.eye(m), np.zeros((m, J))])
     up = np.hstack([c, np.zeros((J, m)), -np.eye(J)])
     down = np.hstack([-c, np.zeros((J, m)), -np.eye(J)])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-15
-    settings.max_iter = 200
-    solver = clarabel.DefaultSolver(
+    problem = (
         P,
         q,
         sparse.csc_matrix(np.vstack([equal, up, down])),
         np.concatenate([b, np.zeros(2 * J)]),
         [clarabel.ZeroConeT(m), clarabel.NonnegativeConeT(2 * J)],
-        settings,
     )
-    return np.array(solver.solve().x)[:d]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-15
+    settings.iterative_refinement_max_iter = 50
+    # At such tolerances long steps may stall where gaps vanish; shorter ones then arrive.
+    for fraction in (0.95, 0.9, 0.8, 0.6):
+        settings.max_step_fraction = fraction
+        found = clarabel.DefaultSolver(*problem, settings).solve()
+        if str(found.status) == "Solved":
+            return np.array(found.x)[:d]
+    raise AssertionError(f"clarabel ended with {found.status}")
 
 
 def sgd(
@@ -243,13 +255,14 @@ def sgd(
     seed: int = 0,
     epochs: int = 5,
     batch_queries: int = 100,
+    batch_items: int | None = None,
     rate: float = 1e-4,
     ridge: float = 0.0,
     loss: str = "squared",
     across: str = "mean",
     **options: Any,
 ) -> Array:
-    """Scores in stored order of one model, by descent over batches of whole queries."""
+    """Scores in stored order of one model, by descent over batches of queries."""
     rows = Rows.of(data, **options)
     rng = np.random.default_rng(seed)
     theta = np.zeros(rows.Z.shape[1])
@@ -257,7 +270,7 @@ def sgd(
     for _ in range(epochs):
         order = by_id[rng.permutation(data.n_queries)]
         for start in range(0, data.n_queries, batch_queries):
-            batch = batch_rows(data, order[start : start + batch_queries])
+            batch = batch_rows(data, order[start : start + batch_queries], batch_items, rng)
             gaps = Gaps.of(data, notion, scope, batch)
             weight = rows.weight[batch] / rows.weight[batch].sum()
             Z, target = rows.Z[batch], rows.target[batch]
@@ -267,5 +280,14 @@ def sgd(
     return rows.Z @ theta
 
 
-def batch_rows(data: RankingData, queries: Sequence[int]) -> Array:
-    return np.concatenate([np.arange(data.query_ptr[q], data.query_ptr[q + 1]) for q in queries])
+def batch_rows(data: RankingData, queries: Sequence[int], batch_items: int | None, rng: np.random.Generator) -> Array:
+    """The rows of the queries; of those with too many items, the ones that drew the largest numbers."""
+    lists = [np.arange(data.query_ptr[q], data.query_ptr[q + 1]) for q in queries]
+    if batch_items is None or max(map(len, lists)) <= batch_items:
+        return np.concatenate(lists)
+    drawn = iter(rng.random(sum(map(len, lists))))
+    out = []
+    for rows in lists:
+        by_draw = sorted(((next(drawn), row) for row in rows), reverse=True)
+        out += sorted(row for _, row in by_draw[:batch_items])
+    return np.array(out)

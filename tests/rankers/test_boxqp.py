@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -73,13 +73,20 @@ def test_solutions_are_optimal_to_rounding(shape: str, seed: int) -> None:
     assert (x[0] == y).all()
 
 
-@given(seed=st.integers(0, 10**6), J=st.integers(1, 8), r=st.integers(1, 6), levels=st.integers(1, 3))
-def test_solutions_are_optimal_where_rows_coincide(seed: int, J: int, r: int, levels: int) -> None:
+@given(
+    seed=st.integers(0, 10**6),
+    J=st.integers(1, 11),
+    r=st.integers(1, 7),
+    levels=st.integers(1, 3),
+    spread=st.integers(0, 4),
+)
+@example(seed=298341, J=5, r=5, levels=1, spread=0)
+def test_solutions_are_optimal_where_rows_coincide(seed: int, J: int, r: int, levels: int, spread: int) -> None:
     # Small whole numbers make parallel rows, gaps that vanish together and other ties common.
     rng = np.random.default_rng(seed)
-    F = rng.integers(-levels, levels + 1, (J, r)).astype(float)
-    y = rng.integers(-3, 4, r).astype(float)
-    beta = rng.integers(0, 5, (6, J)) / 4
+    F = rng.integers(-levels, levels + 1, (J, r)) * 10.0 ** rng.integers(-spread, spread + 1, (J, 1))
+    y = rng.integers(-3, 4, r) * 10.0 ** rng.integers(-3, 4)
+    beta = rng.integers(0, 5, (6, J)) / 4 * 10.0 ** rng.integers(-3, 3)
     x, u = boxqp.solve(F, y, beta)
     for model in range(len(beta)):
         assert kkt_residual(F, y, beta[model], x[model], u[model]) <= 1e-12

@@ -159,7 +159,9 @@ def newton(
             length[worse] /= 2
         theta[todo] = now + length[:, None] * move
         value[todo] = trial
-        todo = todo[decrement > tolerance]
+        # On separable data the decrement vanishes while the scores grow for ever.
+        swing = np.max([np.abs(Z @ move.T).max(axis=0) for Z, _, _ in rows()], axis=0)
+        todo = todo[(decrement > tolerance) | (swing > 1e-3)]
         if progress is not None:
             progress(1 - len(todo) / models * (1 - (step + 1) / NEWTON_STEPS))
         if len(todo) == 0:

@@ -20,7 +20,6 @@ from evenrank.ranking import Ranking, check_k
 
 # Two numbers this close are one: sums of k products of probabilities carry that much rounding.
 ROUNDING = 1e-12
-WAYS = 32
 
 
 class FAStar:
@@ -77,7 +76,10 @@ class FAStar:
     def failure_probability(self, k: int) -> Any:
         """The exact probability that a list drawn with share p breaks `table` (k) at some position."""
         tables = self._tables(check_k(k))
-        return self._each(_failure(tables[:, :-1] if self.reference else tables, self._shares))
+        known = tables[:, :-1] if self.reference else tables
+        return self._each(
+            np.array([_failure(t, _masses(float(p), k)) for t, p in zip(known, self._shares, strict=True)])
+        )
 
     def _tables(self, k: int) -> NDArray[np.int64]:
         return np.array([self._solved(share, k)[1] for share in self._shares])
@@ -246,80 +248,79 @@ def _solve(share: float, significance: float, adjust: bool, reference: bool, k: 
         used = _published_significance(share, significance, k) if adjust else significance
         table = _published_table(share, used, k)
     else:
-        below = _cumulative(share, k)
-        used = _adjusted(below, share, significance) if adjust else significance
-        table = _quantiles(below, np.array([used]))[0]
+        masses = _masses(share, k)
+        below = np.cumsum(masses[1:], axis=1)
+        used = _adjusted(below, masses, significance) if adjust else significance
+        table = _quantiles(below, used)
     table.flags.writeable = False
     return used, table
 
 
-def _cumulative(share: float, k: int) -> NDArray[np.float64]:
-    """P(Binomial(i, share) ≤ x) for i = 1…k (rows) and x = 0…k, by adding positive terms only."""
-    mass = np.zeros((k + 1, k + 1))
-    mass[0, 0] = 1
+@lru_cache(maxsize=8)
+def _masses(share: float, k: int) -> NDArray[np.float64]:
+    """P(Binomial(i, share) = x) for i = 0…k (rows) and x = 0…k, by adding positive terms only."""
+    masses = np.zeros((k + 1, k + 1))
+    masses[0, 0] = 1
     for i in range(1, k + 1):
-        mass[i, 0] = mass[i - 1, 0] * (1 - share)
-        mass[i, 1 : i + 1] = mass[i - 1, 1 : i + 1] * (1 - share) + mass[i - 1, :i] * share
-    return np.cumsum(mass[1:], axis=1)
+        masses[i, 0] = masses[i - 1, 0] * (1 - share)
+        masses[i, 1 : i + 1] = masses[i - 1, 1 : i + 1] * (1 - share) + masses[i - 1, :i] * share
+    masses.flags.writeable = False
+    return masses
 
 
-def _quantiles(below: NDArray[np.float64], levels: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Smallest x with P(X ≤ x) ≥ level, for each level and row, (levels, k); a difference of rounding is none."""
-    return np.stack([(below < level * (1 - ROUNDING)).sum(axis=1) for level in levels])
+def _quantiles(below: NDArray[np.float64], level: float) -> NDArray[np.int64]:
+    """Smallest x with P(X ≤ x) ≥ level for each row of cumulative probabilities; a difference of rounding is none."""
+    return np.asarray((below < level * (1 - ROUNDING)).sum(axis=1))
 
 
-def _failure(tables: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probability that some prefix of a list drawn with the share has too few protected items, (tables,).
+def _failure(table: NDArray[np.int64], masses: NDArray[np.float64]) -> float:
+    """Probability that some prefix of a list has fewer protected items than the table asks for.
 
-    Passes a vector over the number of protected items so far along the list; those at or above the last entry of the
-    table can fail no more and need not be told apart.
+    Only positions where the table rises can fail, and only by one item too few. Between two of them the number of
+    protected items grows by a binomial one; numbers above the table's last entry can fail no more and are let go.
     """
-    count, k = tables.shape
-    if k == 0:
-        return np.zeros(count)
-    most = int(tables[:, -1].max())
-    alive = np.zeros((count, most + 1))
-    alive[:, 0] = 1
-    failed = np.zeros(count)
-    take = shares[:, None]
-    rises = np.diff(tables, axis=1, prepend=0) > 0
-    every = np.asarray(rises.any(axis=0))
-    for i in range(k):
-        reached = alive[:, : i + 2]
-        moved = reached * take
-        reached -= moved
-        reached[:, 1:] += moved[:, :-1]
-        if i >= most:
-            reached[:, -1] += moved[:, -1]
-        if every[i]:
-            # An entry rises by at most one, so one number of protected items becomes too few.
-            rising = np.flatnonzero(rises[:, i])
-            short = tables[rising, i] - 1
-            failed[rising] += alive[rising, short]
-            alive[rising, short] = 0
+    if len(table) == 0:
+        return 0.0
+    most = int(table[-1])
+    alive, failed, last = np.ones(1), 0.0, 0
+    for position in (np.flatnonzero(np.diff(table, prepend=0)) + 1).tolist():
+        length = position - last
+        alive = np.convolve(alive, masses[length, : length + 1])[: most + 1]
+        short = int(table[position - 1])
+        failed += float(alive[:short].sum())
+        alive[:short] = 0
+        last = position
     return failed
 
 
-def _adjusted(below: NDArray[np.float64], share: float, significance: float) -> float:
+def _adjusted(below: NDArray[np.float64], masses: NDArray[np.float64], significance: float) -> float:
     """The largest significance, at most the asked one, whose table fails with at most the asked probability.
 
     A table changes only where the significance passes one of the binomial probabilities, and its failure probability
-    never falls as it grows, so a search among those probabilities finds it; a fan of tables at a time.
+    never falls as it grows, so a search among those probabilities finds it, by interpolation and halving in turn.
     """
     below = below[:, : int((below[-1] < significance).sum()) + 1]
     steps = np.unique(below[below < significance])
     steps = np.append(steps[np.diff(steps, append=np.inf) > ROUNDING * steps], significance)
+
+    def excess(number: int) -> float:
+        """How far the failure probability is above the asked one."""
+        return _failure(_quantiles(below, float(steps[number])), masses) - significance * (1 + ROUNDING)
+
     low, high = -1, len(steps) - 1
-    # steps[low] holds (or is below all), steps[high + 1] does not (or is above all).
-    while low < high:
-        probe = np.unique(np.linspace(low + 1, high, min(WAYS, high - low)).round().astype(int))
-        tables = _quantiles(below, steps[probe])
-        good = _failure(tables, np.full(len(probe), share)) <= significance * (1 + ROUNDING)
-        passed = int(good.sum())
-        low, high = (
-            (int(probe[passed - 1]) if passed else low),
-            (int(probe[passed]) - 1 if passed < len(probe) else high),
-        )
+    over = excess(high)
+    if over <= 0:
+        return float(significance)
+    under, halve = -significance, False
+    while high - low > 1:
+        share = 0.5 if halve else under / (under - over)
+        probe = min(max(low + round((high - low) * share), low + 1), high - 1)
+        found = excess(probe)
+        if found <= 0:
+            low, under = probe, min(found, -1e-300)
+        else:
+            high, over = probe, found
+        halve = not halve
     return float(steps[low]) if low >= 0 else float(np.nextafter(steps[0], 0))
 
 
@@ -338,7 +339,7 @@ def _published_significance(share: float, significance: float, k: int) -> float:
 
     def at(level: float) -> tuple[float, int, float]:
         table = _published_table(share, level, k)
-        failure = float(_failure(table[None, :-1], np.array([share]))[0])
+        failure = _failure(table[:-1], _masses(share, k))
         return level, int(table.sum()), 0.0 if failure >= 1 else failure
 
     low, high, middle = at(0.0), at(significance), at(significance / 2)
