@@ -97,14 +97,17 @@ class Moments:
             weight += own.sum()
             r += float(own @ relevance)
             rr += float(own @ relevance**2)
-            x += weighted.sum(axis=0)
             xx += weighted.T @ block
-            xr += weighted.T @ relevance
             stratum, row = np.nonzero(strata[:, rows])
-            member = np.zeros((len(cell_weight), len(block)))
-            member[stratum * n_groups + data.group[rows][row], row] = own[row]
-            cell_weight += member.sum(axis=1)
-            cell_sum += member @ block
+            # One product gives every sum of x: over all rows, times the relevance, and in each cell.
+            member = np.zeros((2 + len(cell_weight), len(block)))
+            member[0], member[1] = own, own * relevance
+            member[2 + stratum * n_groups + data.group[rows][row], row] = own[row]
+            cell_weight += member[2:].sum(axis=1)
+            sums = member @ block
+            x += sums[0]
+            xr += sums[1]
+            cell_sum += sums[2:]
         assert origin is not None
         return cls(
             n_rows=data.n_rows,

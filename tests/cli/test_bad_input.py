@@ -240,7 +240,8 @@ IN_THE_COMMAND = {
         "rank good.csv -o out.txt", "--out must end in .csv, .jsonl, .parquet; got 'out.txt'"
     ),
     "output may not be written": Case("train good.csv -o /proc/m.json", "/proc/m.json: cannot be written"),
-    "unknown suffix": Case("audit rows.xlsx", "with format= or --format."),
+    "unknown suffix": audit("PK", "; got '.xlsx'. Rename the file or name its format (csv, tsv", "rows.xlsx"),
+    "k separated by spaces": Case("audit good.csv --k 1 3 5", "3: there is no such file. Check the path."),
     "no such file": Case("audit nowhere.csv", "nowhere.csv: there is no such file. Check the path."),
     "folder as input": Case("audit folder", "folder: is a folder; a file is needed. Name the files in it."),
     "folder as a table": Case("audit folder --format csv", "folder: is a folder; a file is needed."),

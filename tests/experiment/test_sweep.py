@@ -14,7 +14,7 @@ from evenrank.experiment.sweep import Curve, Sweep
 
 @pytest.fixture(scope="module")
 def data():
-    return er.datasets.german_credit("sex+age", lists=30, items=20)
+    return er.datasets.german_credit("sex+age", lists=30, items=15)
 
 
 def slow_sweep(data, methods, notions, strengths, ks, fold_of, solver):
@@ -34,12 +34,12 @@ def slow_sweep(data, methods, notions, strengths, ks, fold_of, solver):
 @pytest.mark.parametrize("solver", ["exact", "gd"])
 def test_agrees_with_a_slow_loop(data, solver):
     methods, notions = ["amortized", "per_query"], ["demographic_parity", "equalized_odds"]
-    strengths, ks = [0.0, 0.03, 0.4], [2, 5]
+    strengths, ks = [0.0, 0.1], [2, 5]
     result = er.sweep(data, methods, notions, strengths, ks, folds=3, seed=7, solver=solver)
     fold_of = data.folds(3, 7)
     slow = slow_sweep(data, methods, notions, strengths, ks, fold_of, solver)
     trials = list(result.trials())
-    assert len(result) == len(trials) == len(slow) == len(methods) * 2 * 3 * 3
+    assert len(result) == len(trials) == len(slow) == 2 * 2 * 2 * 3
     for trial in trials:
         expected = slow[trial.method, trial.notion, trial.strength, trial.fold]
         assert {name: trial.values[name] for name in expected} == pytest.approx(expected, abs=1e-9)

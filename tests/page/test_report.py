@@ -19,7 +19,7 @@ from evenrank.errors import DataWarning
 from evenrank.experiment.sweep import Sweep
 from evenrank.page.report import answer, percent, render, with_error
 
-HOSTILE = "</script><img src=x onerror=alert(1)> & \"double\" 'single' $title ${made} $ é"
+HOSTILE = "</script ></script><!--<script><img src=x onerror=alert(1)> & \"double\" 'single' $title ${made} $ é"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
     "--headless",
@@ -130,6 +130,8 @@ def test_hostile_labels_do_not_end_the_script_of_the_charts(sweep):
     assert f"demographic parity ({HOSTILE})" in curves
     assert len(curves) == 6
     assert any(HOSTILE in text for text in page.texts("td"))
+    # Whatever a parser makes of half a tag: there is none.
+    assert "<" not in html.split('id="charts">')[1].split("</script>")[0]
 
 
 def test_the_charts_have_the_numbers_of_the_sweep(html, sweep):
@@ -203,11 +205,9 @@ def test_numbers_as_written(shown, expected):
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-@pytest.mark.parametrize("hostile", [False, True])
-def test_a_browser_draws_the_charts(sweep, tmp_path: Path, hostile):
+def test_a_browser_draws_the_charts_whatever_the_text(sweep, tmp_path: Path):
     path = tmp_path / "report.html"
-    title = HOSTILE if hostile else "How even?"
-    path.write_text(render(sweep, title=title, subtitle=title, made=title), encoding="utf-8")
+    path.write_text(render(sweep, title=HOSTILE, subtitle=HOSTILE, made=HOSTILE), encoding="utf-8")
     try:
         done = subprocess.run(
             [str(CHROMIUM), *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()],
@@ -219,6 +219,7 @@ def test_a_browser_draws_the_charts(sweep, tmp_path: Path, hostile):
         pytest.skip("chromium did not start within 60 s here")
     if "<h1>" not in done.stdout:
         pytest.skip(f"chromium did not open the page here: {done.stderr[-200:]!r}")
-    assert done.stdout.count("<svg") == 2
-    assert done.stdout.count('class="mark-line role-mark') >= 3 * 2  # a line a curve in every panel
-    assert "<img" not in done.stdout
+    drawn = re.sub(r"<script.*?</script>", "", done.stdout, flags=re.DOTALL)
+    assert drawn.count("<svg") == 2
+    assert drawn.count('class="mark-line role-mark') >= 3 * 2  # a line a curve in every panel
+    assert "<img" not in drawn

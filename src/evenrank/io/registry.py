@@ -121,6 +121,8 @@ def format_of(paths: Sequence[Path]) -> str:
             raise DataError(f"{path}: is a folder; a file is needed. Name the files in it.")
         suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
         suffix = suffixes[-1] if suffixes else ""
+        if suffix not in by_suffix and not path.exists():
+            raise DataError(f"{path}: there is no such file. Check the path.")
         if suffix not in by_suffix:
             raise ConfigError(
                 f"{path}: the suffix must be one of {', '.join(by_suffix)}; got {suffix!r}. "

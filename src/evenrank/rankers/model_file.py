@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ def _ranker(content: dict[str, Any], kind: type[LinearRanker], name: str) -> Lin
 
     def numbers(key: str, values: Any, length: int) -> Any:
         good = len(values) == length and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-        if not good or not all(abs(v) <= np.finfo(float).max for v in values):
+        if not good or not all(abs(v) <= sys.float_info.max for v in values):
             raise DataError(f"{name}: {key!r} must hold {length} finite numbers.")
         return np.asarray(values, float)
 

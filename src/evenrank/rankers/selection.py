@@ -35,7 +35,7 @@ class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
         self.n_splits = n_splits
         self.seed = seed
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, qid: Any = None) -> int:
         return self.n_splits
 
     def split(

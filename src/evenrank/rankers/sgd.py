@@ -18,6 +18,7 @@ from evenrank.rankers.design import Design
 from evenrank.ranking import Ranking
 
 
+@np.errstate(over="ignore", invalid="ignore")  # weights that diverge are told of once, at the end
 def train(
     design: Design,
     settings: Sequence[Cells],

@@ -1,0 +1,178 @@
+"""Folds by query and scorers, alone and inside scikit-learn's search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+import evenrank as er
+from evenrank.errors import ConfigError
+from linear_oracles import random_data
+
+
+@pytest.fixture
+def routing() -> Iterator[None]:
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def rows(seed: int = 0) -> dict[str, Any]:
+    """X, y and the metadata, in mixed order of queries."""
+    data = random_data(seed, n=300, queries=30)
+    return {
+        "X": data.to_caller(np.array(data.features)),
+        "y": data.to_caller(np.array(data.relevance)),
+        "qid": data.to_caller(data.query_ids[data.query_of_row]),
+        "sensitive_features": np.array(["a", "b"])[data.to_caller(np.array(data.group))],
+    }
+
+
+# ---------------------------------------------------------------------- folds
+
+
+def test_a_query_is_in_one_test_fold_and_every_row_in_one() -> None:
+    qid = rows()["qid"]
+    splits = list(er.QueryKFold(4, seed=3).split(np.zeros((300, 1)), qid=qid))
+    assert len(splits) == er.QueryKFold(4).get_n_splits() == 4
+    assert sorted(np.concatenate([test for _, test in splits]).tolist()) == list(range(300))
+    queries = [set(qid[test].tolist()) for _, test in splits]
+    assert sum(map(len, queries)) == len(set().union(*queries)) == 30
+    assert {len(each) for each in queries} == {7, 8}
+    for train, test in splits:
+        assert sorted([*train, *test]) == list(range(300))
+        assert not set(qid[train].tolist()) & set(qid[test].tolist())
+
+
+def test_folds_go_by_query_and_seed_whatever_the_order() -> None:
+    qid = rows()["qid"]
+    order = np.random.default_rng(0).permutation(300)
+
+    def fold_of(ids: Any, seed: int) -> dict[int, int]:
+        splits = er.QueryKFold(4, seed=seed).split(np.zeros((300, 1)), groups=ids)
+        return {int(ids[row]): number for number, (_, test) in enumerate(splits) for row in test}
+
+    assert fold_of(qid, 0) == fold_of(qid[order], 0)
+    assert fold_of(qid, 0) != fold_of(qid, 1)
+
+
+def test_folds_need_queries_enough() -> None:
+    with pytest.raises(ConfigError, match="QueryKFold needs the query of each row"):
+        next(er.QueryKFold(2).split(np.zeros((4, 1))))
+    with pytest.raises(ConfigError, match="from 2 to the 2 queries; got 3"):
+        next(er.QueryKFold(3).split(np.zeros((4, 1)), qid=[1, 1, 2, 2]))
+
+
+# ---------------------------------------------------------------------- scorers
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize(("name", "sign"), [("ndcg@5", 1), ("precision@3", 1), ("eop@5", -1), ("dp@3", -1)])
+def test_scorers_are_the_measures_higher_being_better(name: str, sign: int) -> None:
+    own = rows()
+    ranker = er.FairLinearRanker("dp", 0.1).fit(**own)
+    data = er.RankingData.from_arrays(own["X"], own["y"], own["sensitive_features"], own["qid"])
+    scorer = er.make_scorer(name)
+    metadata = {key: own[key] for key in ("qid", "sensitive_features")}
+    found = scorer(ranker, own["X"], own["y"], **metadata)
+    assert found == pytest.approx(sign * er.measure(ranker.predict(data), data, [name])[name])
+    assert found != 0
+
+
+def test_scorers_need_routing_and_a_known_measure() -> None:
+    with pytest.raises(ConfigError, match="enable_metadata_routing=True"):
+        er.make_scorer("ndcg@5")
+    with sklearn.config_context(enable_metadata_routing=True), pytest.raises(ConfigError, match="accuracy"):
+        er.make_scorer("accuracy")
+
+
+@pytest.mark.usefixtures("routing")
+def test_scorers_see_relevance_at_the_threshold() -> None:
+    own = rows()
+    ranker = er.FairLinearRanker("dp", 0.1).fit(**own)
+    metadata = {key: own[key] for key in ("qid", "sensitive_features")}
+    graded = own["y"] * 2
+    one = er.make_scorer("precision@3")(ranker, own["X"], own["y"], **metadata)
+    two = er.make_scorer("precision@3", relevance_threshold=3)(ranker, own["X"], graded, **metadata)
+    three = er.make_scorer("precision@3", relevance_threshold=2)(ranker, own["X"], graded, **metadata)
+    assert one == three > two == 0
+
+
+# ---------------------------------------------------------------------- search
+
+
+@pytest.mark.usefixtures("routing")
+def test_grid_search_is_the_loop_over_folds_and_strengths() -> None:
+    own, alphas = rows(), [0.0, 0.05, 0.2, 1.0]
+    ranker = er.FairLinearRanker("dp").set_fit_request(qid=True, sensitive_features=True)
+    search = GridSearchCV(
+        ranker,
+        {"alpha": alphas},
+        scoring={"quality": er.make_scorer("ndcg@5"), "fairness": er.make_scorer("dp@3")},
+        refit="quality",
+        cv=er.QueryKFold(3, seed=1),
+        error_score="raise",
+    )
+    search.fit(own["X"], own["y"], qid=own["qid"], sensitive_features=own["sensitive_features"])
+    data = er.RankingData.from_arrays(own["X"], own["y"], own["sensitive_features"], own["qid"])
+    fold = data.folds(3, 1)
+    for number in range(3):
+        train, test = data.take(fold != number), data.take(fold == number)
+        scores = er.fairness_path(train, "dp", alphas).scores(test)
+        expected = er.measure(scores, test, ["ndcg@5", "dp@3"])
+        np.testing.assert_allclose(search.cv_results_[f"split{number}_test_quality"], expected["ndcg@5"])
+        np.testing.assert_allclose(search.cv_results_[f"split{number}_test_fairness"], -expected["dp@3"])
+    best = np.argmax(search.cv_results_["mean_test_quality"])
+    assert search.best_params_ == {"alpha": alphas[best]}
+    expected = er.fairness_path(data, "dp", [alphas[best]]).scores(data)[:, 0]
+    np.testing.assert_allclose(search.predict(own["X"]), expected, atol=1e-12)
+
+
+@pytest.mark.usefixtures("routing")
+def test_cross_validation_of_a_pipeline() -> None:
+    own = rows()
+    ranker = er.FairLinearRanker("dp", 0.1, scale=None).set_fit_request(qid=True, sensitive_features=True)
+    pipeline = Pipeline([("scale", StandardScaler()), ("rank", ranker)])
+    metadata = {key: own[key] for key in ("qid", "sensitive_features")}
+    found = cross_validate(
+        pipeline,
+        own["X"],
+        own["y"],
+        cv=er.QueryKFold(3),
+        scoring=er.make_scorer("ndcg@5"),
+        params=metadata,
+        error_score="raise",
+    )["test_score"]
+    data = er.RankingData.from_arrays(own["X"], own["y"], own["sensitive_features"], own["qid"])
+    fold = data.folds(3)
+    expected = [
+        er.measure(
+            er.fairness_path(data.take(fold != number), "dp", [0.1]).scores(data.take(fold == number))[:, 0],
+            data.take(fold == number),
+            ["ndcg@5"],
+        )["ndcg@5"]
+        for number in range(3)
+    ]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.usefixtures("routing")
+def test_group_aware_rankers_get_the_groups_at_prediction() -> None:
+    own = rows()
+    ranker = er.FairLinearRanker("dp", 0.02, group_aware=True)
+    ranker.set_fit_request(qid=True, sensitive_features=True).set_score_request(qid=True, sensitive_features=True)
+    metadata = {key: own[key] for key in ("qid", "sensitive_features")}
+    found = cross_validate(ranker, own["X"], own["y"], cv=er.QueryKFold(3), params=metadata, error_score="raise")[
+        "test_score"
+    ]
+    data = er.RankingData.from_arrays(own["X"], own["y"], own["sensitive_features"], own["qid"])
+    fold = data.folds(3)
+    path = er.fairness_path(data.take(fold != 0), "dp", [0.02], group_aware=True)
+    test = data.take(fold == 0)
+    assert found[0] == pytest.approx(er.measure(path.scores(test)[:, 0], test, ["ndcg"])["ndcg"])
