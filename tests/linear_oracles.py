@@ -196,20 +196,21 @@ def gd(
 def convex(
     data: RankingData,
     notion: str,
-    alpha: float,
+    alphas: Sequence[float],
     scope: str = "amortized",
     *,
     ridge: float = 0.0,
     **options: Any,
 ) -> Array:
-    """Scores in stored order of the minimiser of the squared loss + α·Γ, by Clarabel on the rows themselves."""
+    """Stored scores, (n, A), of the minimisers of the squared loss + α·Γ, by Clarabel, one at a time."""
     rows, gaps = Rows.of(data, **options), Gaps.of(data, notion, scope)
     c = gaps.C @ rows.Z
     # ‖W(Zθ − r)‖² needs Z only through its triangular factor; r outside its range adds a constant.
     root = np.sqrt(rows.weight)[:, None]
     Q, R = np.linalg.qr(root * rows.Z)
-    theta = penalised_least_squares(R, Q.T @ (root[:, 0] * rows.target), ridge * rows.penalised, c, alpha * gaps.weight)
-    return rows.Z @ theta
+    target = Q.T @ (root[:, 0] * rows.target)
+    theta = [penalised_least_squares(R, target, ridge * rows.penalised, c, alpha * gaps.weight) for alpha in alphas]
+    return rows.Z @ np.array(theta).T
 
 
 def penalised_least_squares(A: Array, b: Array, ridge: Array, c: Array, weight: Array) -> Array:

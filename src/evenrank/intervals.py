@@ -145,7 +145,7 @@ def resample(stats: Sequence[Statistic], *, replicates: int, seed: int) -> list[
     columns = np.hstack([part for stat in stats for part in (stat.top, stat.bottom)])
     rng = np.random.default_rng(seed)
     sums = np.empty((replicates, columns.shape[1]))
-    # Queries go in chunks: how many of a replicate's draws fall in each is multinomial, and within one they are uniform.
+    # Queries go in chunks: how many of a replicate's draws fall in one is multinomial, and within it they are uniform.
     # A chunk's counts are a dense matrix that stays in the cache while it is multiplied.
     chunk = max(1, CELLS // replicates)
     starts = np.arange(0, queries, chunk)

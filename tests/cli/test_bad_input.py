@@ -217,7 +217,7 @@ IN_THE_COMMAND = {
     ),
     "negative alpha": Case("train good.csv -o out.json --alpha -1", "alpha must be a finite number ≥ 0; got -1.0."),
     "text alpha": Case(
-        "train good.csv -o out.json --alpha x", "'--alpha': must be a number; got 'x'. See evenrank train"
+        "train good.csv -o out.json --alpha x", "'--strength': must be a number; got 'x'. See evenrank train"
     ),
     "NaN alpha": Case("train good.csv -o out.json --alpha nan", "alpha must be a finite number ≥ 0; got nan."),
     "infinite alpha": Case("train good.csv -o out.json --alpha inf", "alpha must be a finite number ≥ 0; got inf."),

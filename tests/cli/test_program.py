@@ -15,11 +15,15 @@ import evenrank as er
 PROGRAM = [sys.executable, "-m", "evenrank"]
 ROWS = ["--query", "--item", "--relevance", "--group", "--threshold", "--k", "--format", "--json"]
 FIT = ["--notion", "--alpha", "--scope", "--solver", "--loss", "--ridge", "--group-aware", "--seed", "--features"]
+FIT += ["--gamma", "--strength", "--method", "--protected"]
+RERANK = ["--method", "--p", "--significance", "--protected", "--k"]
+END = ["--format", "--json"]
 OPTIONS = {
     "demo": ["--group", "--k", "--solver", "--seed", "--out", "--json"],
     "audit": ["--score", "--no-relevance", "--qrels", "--groups", *ROWS],
     "train": ["--out", *FIT, *ROWS],
-    "rank": ["--model", "--out", "--top", "--query", "--item", "--group", "--format", "--json"],
+    "rank": ["--model", "--out", "--top", *RERANK, "--score", "--query", "--item", "--relevance", "--group", *END],
+    "methods": ["--json"],
 }
 
 

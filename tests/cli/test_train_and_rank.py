@@ -46,15 +46,17 @@ def test_train_rank_audit_round_trip(run, save, rows, data, suffix):
     item = ["--item", "docid"] if letor else []
     assert run("rank", path, "-m", "m.json", "-o", "ranked.parquet", *item).code == 0
     ranked = pl.read_parquet("ranked.parquet")
-    assert ranked.columns == ["query", "item", "rank", "score", "row"]
+    carried = ["relevance"] if letor else ["relevance", "group"]
+    assert ranked.columns == ["qid", "docid" if letor else "item", "rank", "score", *carried, "row"]
+    ranked = ranked.rename({"docid": "item"}, strict=False)
     order = ranked["row"].to_numpy()
     assert ranked["score"].to_numpy() == pytest.approx(scores[order], rel=1e-9, abs=1e-9)
     assert ranked["item"].to_list() == rows["item"].gather(order).to_list()
-    assert ranked.group_by("query").agg(pl.col("rank").sort() == pl.int_range(1, 13))["rank"].list.all().all()
-    assert ranked.select((pl.col("score").diff().fill_null(-1) <= 1e-12).over("query").all()).item()
+    assert ranked.group_by("qid").agg(pl.col("rank").sort() == pl.int_range(1, 13))["rank"].list.all().all()
+    assert ranked.select((pl.col("score").diff().fill_null(-1) <= 1e-12).over("qid").all()).item()
 
     again = rows.select("qid", "item", "relevance", "group").join(
-        ranked.rename({"query": "qid"}).with_columns(pl.col("item").cast(rows.schema["item"])), on=["qid", "item"]
+        ranked.select("qid", pl.col("item").cast(rows.schema["item"]), "score"), on=["qid", "item"]
     )
     audited = run("audit", save(again.sample(fraction=1.0, shuffle=True, seed=1), "again.csv"), "--json").json()
     wanted = ["ndcg@5", "demographic_parity@5", "equalized_odds@3"]
@@ -129,7 +131,8 @@ def test_group_aware_models_are_ranked_with_the_group(run, save, rows, data):
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
     elsewhere = save(rows.rename({"group": "age"}), "elsewhere.csv")
-    assert run("rank", elsewhere, "--group", "age", "--json").json()["rows"] == ranked
+    again = run("rank", elsewhere, "--group", "age", "--json").json()["rows"]
+    assert [row["score"] for row in again] == [row["score"] for row in ranked]
     refused = run("rank", elsewhere)
     assert (refused.code, len(refused.lines)) == (2, 1)
     assert "group column 'group' is not in the data" in refused.err
@@ -139,12 +142,14 @@ def test_group_aware_models_are_ranked_with_the_group(run, save, rows, data):
 
 def test_rank_ignores_columns_it_does_not_know_and_needs_no_labels(run, save, rows):
     run("train", save(rows, "rows.csv"))
-    plain = run("rank", "rows.csv")
+    run("rank", "rows.csv", "-o", "plain.csv")
     other = rows.drop("relevance", "group").select(pl.lit("text").alias("note"), pl.all().reverse())
     assert run("rank", save(other.reverse(), "other.csv")).code == 0
     features = [name for name in rows.columns if name not in ("qid", "item", "relevance", "group")]
     other = rows.select(pl.lit("text").alias("note"), *reversed(features), "item", "qid", pl.lit(7).alias("extra"))
-    assert run("rank", save(other, "other.csv")).out == plain.out
+    run("rank", save(other, "other.csv"), "-o", "ranked.csv")
+    expected = pl.read_csv("plain.csv").drop("relevance", "group")
+    assert pl.read_csv("ranked.csv").equals(expected)
 
 
 def test_rank_prints_csv_that_reads_back(run, save, rows):
@@ -152,7 +157,7 @@ def test_rank_prints_csv_that_reads_back(run, save, rows):
     out = run("rank", "rows.csv").out
     Path("out.csv").write_text(out)
     frame = pl.read_csv("out.csv")
-    assert frame.columns == ["query", "item", "rank", "score", "row"]
+    assert frame.columns == ["qid", "item", "rank", "score", "relevance", "group", "row"]
     assert len(frame) == len(rows)
     for suffix, read in {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}.items():
         said = run("rank", "rows.csv", "-o", f"ranked.{suffix}").out
@@ -186,8 +191,64 @@ def test_ties_go_by_item_and_then_by_row(run):
         )
     )
     Path("rows.csv").write_text("qid,item,x\nb,30,1\na,9,1\nb,4,1\na,10,2\nb,5,2\n")
-    ranked = [(row["query"], row["item"], row["rank"]) for row in run("rank", "rows.csv", "--json").json()["rows"]]
+    ranked = [(row["qid"], row["item"], row["rank"]) for row in run("rank", "rows.csv", "--json").json()["rows"]]
     assert ranked == [("b", 5, 1), ("b", 4, 2), ("b", 30, 3), ("a", 10, 1), ("a", 9, 2)]
     Path("rows.csv").write_text("qid,x\nb,1\na,1\nb,1\na,2\nb,2\n")
-    ranked = [(row["query"], row["row"]) for row in run("rank", "rows.csv", "--json").json()["rows"]]
+    ranked = [(row["qid"], row["row"]) for row in run("rank", "rows.csv", "--json").json()["rows"]]
     assert ranked == [("b", 4), ("b", 0), ("b", 2), ("a", 3), ("a", 1)]
+
+
+def test_ranked_rows_can_be_audited_at_once(run, save, rows, data):
+    run("train", save(rows, "rows.csv"), "--method", "per_query", "--alpha", "0.5")
+    run("rank", "rows.csv", "-o", "ranked.csv")
+    expected = er.measure(er.load("model.json").predict(data), data, "dp@5")["dp@5"]
+    assert run("audit", "ranked.csv", "--json").json()["measures"]["demographic_parity@5"] == pytest.approx(expected)
+    assert er.load("model.json").scope == "per_query"
+
+
+def test_deltr_and_fastar_by_name(run, save, rows, data):
+    path = save(rows, "rows.csv")
+    trained = run("train", path, "--method", "deltr", "--gamma", 20, "--protected", "25 or younger")
+    assert (trained.code, trained.err) == (0, "")
+    ranker = er.DELTR(20.0, "25 or younger").fit(data)
+    model = er.load("model.json")
+    assert isinstance(model, er.DELTR)
+    assert model.coef_ == pytest.approx(ranker.coef_, abs=1e-6)
+    assert run("rank", path, "--method", "fastar", "--p", 0.6, "--k", 5, "-o", "fair.csv").code == 0
+    fair = er.FAStar(0.6, protected="25 or younger")
+    new = fair.rerank(model.predict(data), data, k=5)
+    ranked = pl.read_csv("fair.csv").sort("row")
+    assert ranked["rank"].to_list() == (-new).astype(int).tolist()
+    by_column = run("rank", "fair.csv", "--score", "score", "-o", "same.csv")
+    assert (by_column.code, by_column.err) == (0, "")
+    assert (
+        pl.read_csv("same.csv").sort("qid", "rank")["item"].equals(pl.read_csv("fair.csv").sort("qid", "rank")["item"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("train rows.csv --method fastar", "fastar re-ranks and has nothing to train. Use evenrank rank"),
+        ("rank rows.csv --method deltr", "deltr is trained, not applied to a ranking. Use evenrank train"),
+        ("train rows.csv --method magic", "--method must be one of amortized, per_query, deltr"),
+        ("train rows.csv --method deltr --protected old", "protected must be one of the groups"),
+        ("rank rows.csv --score score --method fastar --p 1.5", "p must be between 0 and 1"),
+        ("rank rows.csv --score nothing", "column 'nothing' is not in the data"),
+    ],
+)
+def test_methods_used_the_wrong_way(run, save, logged, command, says):
+    save(logged, "rows.csv")
+    refused = run(*command.split())
+    assert (refused.code, len(refused.lines)) == (2, 1)
+    assert says in refused.err
+
+
+def test_methods_are_listed(run):
+    from evenrank.experiment.methods import METHODS
+
+    listed = run("methods").out
+    assert all(name in listed for name in METHODS)
+    described = run("methods", "--json").json()
+    assert [entry["name"] for entry in described] == list(METHODS)
+    assert described[0]["grid"] == pytest.approx(er.strength_grid().tolist())

@@ -95,7 +95,10 @@ def test_progress_reaches_the_end(data):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"methods": ["magic"]}, "method must be one of amortized, per_query; got 'magic'"),
+        (
+            {"methods": ["magic"]},
+            "method must be one of amortized, per_query, deltr, deltr_aware, fastar, fastar_unadjusted; got 'magic'",
+        ),
         ({"methods": []}, "at least one method, one notion and one k"),
         ({"notions": []}, "at least one method, one notion and one k"),
         ({"ks": []}, "at least one method, one notion and one k"),

@@ -73,13 +73,13 @@ def test_frames_give_feature_names(rows: dict[str, Any], frame: Any) -> None:
     assert ranker.feature_names_in_.tolist() == ["u", "v", "w"]
     assert ranker.feature_names_ == ("u", "v", "w")
     expected = er.FairLinearRanker("dp", alpha=0.1).fit(**rows).predict(rows["X"])
-    np.testing.assert_allclose(ranker.predict(X), expected, atol=1e-13)
+    np.testing.assert_allclose(ranker.predict(X), expected, rtol=0, atol=1e-13)
     with pytest.raises(ValueError, match="same order"):
         ranker.predict(X[["w", "u", "v"]])
     data = er.RankingData.from_arrays(
         rows["X"][:, [2, 0, 1]], rows["y"], None, rows["qid"], feature_names=["w", "u", "v"]
     )
-    np.testing.assert_allclose(ranker.predict(data), expected, atol=1e-13)
+    np.testing.assert_allclose(ranker.predict(data), expected, rtol=0, atol=1e-13)
 
 
 def test_names_of_our_own_data_hold_for_frames_too(rows: dict[str, Any]) -> None:
@@ -90,14 +90,14 @@ def test_names_of_our_own_data_hold_for_frames_too(rows: dict[str, Any]) -> None
     ranker = er.FairLinearRanker("dp", alpha=0.1).fit(data)
     assert ranker.feature_names_in_.tolist() == names
     frame = pd.DataFrame(rows["X"], columns=names)
-    np.testing.assert_allclose(ranker.predict(frame), ranker.predict(data), atol=1e-14)
+    np.testing.assert_allclose(ranker.predict(frame), ranker.predict(data), rtol=0, atol=1e-14)
     with pytest.raises(ValueError, match="same order"):
         ranker.predict(frame[["w", "u", "v"]])
     unnamed = er.RankingData.from_arrays(rows["X"], rows["y"], rows["sensitive_features"], rows["qid"])
     ranker.fit(unnamed)
     assert not hasattr(ranker, "feature_names_in_")
     assert ranker.n_features_in_ == 3
-    np.testing.assert_allclose(ranker.predict(rows["X"]), ranker.predict(unnamed), atol=1e-14)
+    np.testing.assert_allclose(ranker.predict(rows["X"]), ranker.predict(unnamed), rtol=0, atol=1e-14)
 
 
 def test_in_a_pipeline(rows: dict[str, Any]) -> None:
@@ -105,7 +105,7 @@ def test_in_a_pipeline(rows: dict[str, Any]) -> None:
     pipeline = make_pipeline(StandardScaler(), er.FairLinearRanker("dp", alpha=0.1, scale=None))
     found = pipeline.fit(rows["X"], rows["y"], **metadata).predict(rows["X"])
     expected = er.FairLinearRanker("dp", alpha=0.1).fit(**rows).predict(rows["X"])
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
 
 # ---------------------------------------------------------------------- fit
@@ -118,15 +118,15 @@ def test_rows_and_data_train_the_same_model(solver: str, scope: str) -> None:
     rows = columns(data) | {"sample_weight": data.sample_weight}
     options: dict[str, Any] = {"notion": "eod", "alpha": 0.2, "scope": scope, "solver": solver}
     ours, theirs = er.FairLinearRanker(**options).fit(data), er.FairLinearRanker(**options).fit(**rows)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-14)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=0, atol=1e-14)
     assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-14)
     assert isinstance(ours.intercept_, float)
     path = er.fairness_path(data, "eod", [0.2], solver, scope)
     assert (ours.coef_ == path.coef[0]).all()
     assert ours.n_iter_ == max(1, path.steps)
     assert ours.group_names_ == ("a", "b", "c")
-    np.testing.assert_allclose(ours.predict(data), path.scores(data)[:, 0], atol=1e-14)
-    np.testing.assert_allclose(theirs.predict(rows["X"]), data.to_stored(ours.predict(data)), atol=1e-14)
+    np.testing.assert_allclose(ours.predict(data), path.scores(data)[:, 0], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(theirs.predict(rows["X"]), data.to_stored(ours.predict(data)), rtol=0, atol=1e-14)
 
 
 def test_every_parameter_reaches_the_path(rows: dict[str, Any]) -> None:
@@ -158,7 +158,7 @@ def test_every_parameter_reaches_the_path(rows: dict[str, Any]) -> None:
         seen.append(scores)
         rest = {name: value for name, value in option.items() if name != "alpha"}
         path = er.fairness_path(data, alphas=[option.get("alpha", 0.1)], **rest)
-        np.testing.assert_allclose(scores, path.scores(data)[:, 0], atol=1e-12)
+        np.testing.assert_allclose(scores, path.scores(data)[:, 0], rtol=0, atol=1e-12)
 
 
 def test_the_threshold_is_the_ranker_s(rows: dict[str, Any]) -> None:
@@ -168,7 +168,7 @@ def test_the_threshold_is_the_ranker_s(rows: dict[str, Any]) -> None:
     data = er.RankingData.from_arrays(
         rows["X"], graded["y"], rows["sensitive_features"], rows["qid"], relevance_threshold=3
     )
-    np.testing.assert_allclose(er.FairLinearRanker("eop", 0.1).fit(data).coef_, high.coef_, atol=1e-14)
+    np.testing.assert_allclose(er.FairLinearRanker("eop", 0.1).fit(data).coef_, high.coef_, rtol=0, atol=1e-14)
 
 
 def test_a_weight_of_two_is_the_row_twice(rows: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ def test_a_weight_of_two_is_the_row_twice(rows: dict[str, Any]) -> None:
     copies = {name: np.concatenate([value, value[chosen]]) for name, value in rows.items()}
     copies["qid"] = np.concatenate([rows["qid"], 1000 + rows["qid"][chosen]])
     doubled = er.FairLinearRanker("eod", 0.1).fit(**copies)
-    np.testing.assert_allclose(weighted.coef_, doubled.coef_, atol=1e-12)
+    np.testing.assert_allclose(weighted.coef_, doubled.coef_, rtol=0, atol=1e-12)
     plain = er.FairLinearRanker("eod", 0.1).fit(**rows)
     assert np.abs(weighted.coef_ - plain.coef_).max() > 1e-4
 
@@ -188,7 +188,7 @@ def test_without_queries_all_rows_are_one(rows: dict[str, Any]) -> None:
     for scope in ("amortized", "per_query"):
         alone = er.FairLinearRanker("dp", 0.1, scope).fit(**rest)
         one = er.FairLinearRanker("dp", 0.1, "amortized").fit(**rest, qid=np.ones(len(rows["y"])))
-        np.testing.assert_allclose(alone.coef_, one.coef_, atol=1e-12)
+        np.testing.assert_allclose(alone.coef_, one.coef_, rtol=0, atol=1e-12)
 
 
 def test_what_fit_refuses(rows: dict[str, Any]) -> None:

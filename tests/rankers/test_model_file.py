@@ -89,9 +89,9 @@ def test_a_loaded_model_matches_features_by_name(tmp_path: Path) -> None:
     turned = er.RankingData.from_arrays(
         data.features[:, [2, 0, 1]], data.relevance, None, data.query_of_row, feature_names=["größe", "u", "v v"]
     )
-    np.testing.assert_allclose(again.predict(turned), expected, atol=1e-14)
+    np.testing.assert_allclose(again.predict(turned), expected, rtol=0, atol=1e-14)
     frame = pd.DataFrame(np.array(data.features), columns=list(data.feature_names))
-    np.testing.assert_allclose(again.predict(frame), expected, atol=1e-14)
+    np.testing.assert_allclose(again.predict(frame), expected, rtol=0, atol=1e-14)
     with pytest.raises(ValueError, match="same order"):
         again.predict(frame[["größe", "u", "v v"]])
     other = er.RankingData.from_arrays(

@@ -60,7 +60,7 @@ def test_order_and_names_change_no_score(
         sample_weight=own["sample_weight"][order],
     )
     found = er.fairness_path(changed, **options).scores(changed)
-    np.testing.assert_allclose(found, expected[order], atol=1e-9)
+    np.testing.assert_allclose(found, expected[order], rtol=0, atol=1e-9)
 
 
 @settings(max_examples=15)
@@ -79,7 +79,7 @@ def test_the_units_of_features_change_no_score(
     other = er.RankingData.from_arrays(**own | {"X": own["X"] * 10.0 ** np.array(size) + shift})
     options: dict[str, Any] = {"notion": "eod", "alphas": [0.0, 0.04, 5], "solver": solver, "ridge": ridge}
     one, two = (er.fairness_path(each, **options).scores(each) for each in (data, other))
-    np.testing.assert_allclose(one, two, atol=1e-7)
+    np.testing.assert_allclose(one, two, rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -93,7 +93,7 @@ def test_a_weight_is_so_many_copies_of_the_row(solver: str) -> None:
     for options in ({"notion": "eod"}, {"notion": "dp", "scope": "per_query"}, {"notion": "dp", "loss": "logistic"}):
         settings_ = {"alphas": [0.0, 0.1], "solver": solver, "ridge": 0.01} | options
         one, two = (er.fairness_path(each, **settings_).scores(weighted) for each in (weighted, repeated))
-        np.testing.assert_allclose(one, two, atol=1e-9)
+        np.testing.assert_allclose(one, two, rtol=0, atol=1e-9)
 
 
 def test_weights_all_alike_are_no_weights() -> None:
@@ -101,7 +101,7 @@ def test_weights_all_alike_are_no_weights() -> None:
     one, two = (er.RankingData.from_arrays(**own | {"sample_weight": w}) for w in (None, np.full(120, 0.3)))
     for solver in ("exact", "gd", "sgd"):
         a, b = (er.fairness_path(each, "eop", [0.0, 0.1], solver).scores(one) for each in (one, two))
-        np.testing.assert_allclose(a, b, atol=1e-12)
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
 
 
 # ---------------------------------------------------------------------- the grid, several notions, scales
@@ -124,7 +124,7 @@ def test_strength_zero_serves_every_notion_and_grouping(solver: str) -> None:
     assert together.alphas.tolist() == [0.0] * 8
     assert len(together.residual) == len(together.notions) == 8
     alone = er.fairness_path(data.with_group(None), "dp", [0.0], solver)
-    np.testing.assert_allclose(together.coef, np.tile(alone.coef, (8, 1)), atol=1e-14)
+    np.testing.assert_allclose(together.coef, np.tile(alone.coef, (8, 1)), rtol=0, atol=1e-14)
 
 
 def test_scale_dataset_uses_the_whole_data() -> None:
@@ -150,10 +150,10 @@ def test_custom_notions_train() -> None:
     assert by_mask.notions == ("custom",)
     assert np.abs(by_notion.coef - er.fairness_path(data, "dp", [0.1]).coef).max() > 1e-4
     for other in (by_mask, by_function):
-        np.testing.assert_allclose(other.coef, by_notion.coef, atol=1e-14)
+        np.testing.assert_allclose(other.coef, by_notion.coef, rtol=0, atol=1e-14)
     both = er.fairness_path(data, [high, "dp"], [0.1])
     assert both.notions == ("high", "demographic_parity")
-    np.testing.assert_allclose(both.coef[0], by_notion.coef[0], atol=1e-14)
+    np.testing.assert_allclose(both.coef[0], by_notion.coef[0], rtol=0, atol=1e-14)
 
 
 def test_a_term_without_two_groups_is_dropped_with_a_warning() -> None:
@@ -164,10 +164,10 @@ def test_a_term_without_two_groups_is_dropped_with_a_warning() -> None:
         path = er.fairness_path(data, "eod", [0.1])
     # Equalized odds keeps its ½ for the stratum that is left.
     irrelevant = er.Notion("irrelevant", lambda data: [~data.relevant])
-    np.testing.assert_allclose(path.coef, er.fairness_path(data, irrelevant, [0.05]).coef, atol=1e-12)
+    np.testing.assert_allclose(path.coef, er.fairness_path(data, irrelevant, [0.05]).coef, rtol=0, atol=1e-12)
     with pytest.warns(DataWarning, match="this term is dropped"):
         nothing = er.fairness_path(data, "eop", [0.0, 0.1])
-    np.testing.assert_allclose(nothing.coef[0], nothing.coef[1], atol=1e-14)
+    np.testing.assert_allclose(nothing.coef[0], nothing.coef[1], rtol=0, atol=1e-14)
 
 
 # ---------------------------------------------------------------------- scores
@@ -179,10 +179,10 @@ def test_features_are_matched_by_name() -> None:
     path = er.fairness_path(named, "dp", [0.0, 0.1])
     expected = path.scores(named)
     turned = er.RankingData.from_arrays(**own | {"X": own["X"][:, [2, 0, 1]]}, feature_names=["w", "u", "v"])
-    np.testing.assert_allclose(path.scores(turned), expected, atol=1e-13)
+    np.testing.assert_allclose(path.scores(turned), expected, rtol=0, atol=1e-13)
     unnamed = er.RankingData.from_arrays(**own)
-    np.testing.assert_allclose(path.scores(unnamed), expected, atol=1e-13)
-    np.testing.assert_allclose(er.fairness_path(unnamed, "dp", [0.0, 0.1]).scores(named), expected, atol=1e-13)
+    np.testing.assert_allclose(path.scores(unnamed), expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(er.fairness_path(unnamed, "dp", [0.0, 0.1]).scores(named), expected, rtol=0, atol=1e-13)
     other = er.RankingData.from_arrays(**own, feature_names=["u", "v", "z"])
     with pytest.raises(DataError, match=r"trained on 3 features \('u', 'v', 'w'\); the data lacks 'w'"):
         path.scores(other)
@@ -203,11 +203,11 @@ def test_group_aware_scores_add_the_group_s_offset(solver: str) -> None:
     share = np.bincount(known) / len(known)
     offsets = np.vstack([path.group_offset.T, share @ path.group_offset.T])
     found = data.to_stored(path.scores(data))
-    np.testing.assert_allclose(found, plain + offsets[data.group], atol=1e-12)
+    np.testing.assert_allclose(found, plain + offsets[data.group], rtol=0, atol=1e-12)
     assert np.ptp(path.group_offset, axis=1).min() > (1e-6 if solver == "sgd" else 1e-2)
     other = data.with_group(np.where(np.arange(data.n_rows) % 2, "c", "b"))
     codes = np.where(other.group == 1, 2, 1)
-    np.testing.assert_allclose(other.to_stored(path.scores(other)), plain + offsets[codes], atol=1e-12)
+    np.testing.assert_allclose(other.to_stored(path.scores(other)), plain + offsets[codes], rtol=0, atol=1e-12)
     with pytest.raises(DataError, match="group 'z' was not in training, whose groups are 'a', 'b', 'c'"):
         path.scores(data.with_group(["z"] * data.n_rows))
 
@@ -227,7 +227,7 @@ def test_scores_come_back_in_the_caller_s_order() -> None:
     path = er.fairness_path(data, "dp", [0.1])
     X = np.empty((data.n_rows, 3))
     X[data.row_order] = data.features
-    np.testing.assert_allclose(path.scores(data)[:, 0], X @ path.coef[0] + path.intercept[0], atol=1e-13)
+    np.testing.assert_allclose(path.scores(data)[:, 0], X @ path.coef[0] + path.intercept[0], rtol=0, atol=1e-13)
 
 
 # ---------------------------------------------------------------------- refusals

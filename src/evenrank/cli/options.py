@@ -95,3 +95,8 @@ def output(path: Path, inputs: Sequence[Path], suffixes: Sequence[str] = ()) -> 
 def names(text: str | None) -> list[str] | None:
     """Column names from "a,b,c"."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def label(text: str | None, known: Sequence[Any]) -> Any:
+    """The group label meant by what was typed: labels may be numbers."""
+    return next((name for name in known if str(name) == text), text)

@@ -17,6 +17,7 @@ from rich.text import Text
 import evenrank as er
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
+from evenrank.experiment.methods import Method
 from evenrank.experiment.sweep import Sweep
 from evenrank.measures import measure_names
 from evenrank.notions import NOTIONS
@@ -142,32 +143,44 @@ def sweep(result: Sweep, subtitle: str) -> None:
         line(answer(curve))
 
 
-def ranked_frame(scores: NDArray[np.float64], data: RankingData, top: int | None) -> Any:
-    """Rows by query (in file order), best first; ties go by item id, or by row where there is none."""
+def ranked_frame(scores: NDArray[np.float64], data: RankingData, top: int | None, names: dict[str, str | None]) -> Any:
+    """Rows by query (in file order), best first, under the file's own names; ties go by item id, or by row."""
     import polars as pl
 
-    if top is not None:
-        check_k(top)
-    frame = pl.DataFrame(
-        {
-            "query": _column(data.query_ids[data.query_of_row]),
-            **({} if data.item_ids is None else {"item": _column(data.item_ids)}),
-            "score": data.to_stored(scores),
-            "row": np.arange(data.n_rows) if data.row_order is None else data.row_order,
-        },
-        strict=False,
-    ).with_columns(order=pl.Series(data.query_of_row))
-    tie = "row" if data.item_ids is None else "item"
+    columns: dict[str, Any] = {names["query"] or "qid": _column(data.query_ids[data.query_of_row])}
+    tie = "row"
+    if data.item_ids is not None:
+        tie = names["item"] or "item"
+        columns[tie] = _column(data.item_ids)
+    columns |= {"rank": np.zeros(data.n_rows, np.int64), "score": data.to_stored(scores)}
+    if names["relevance"] is not None:
+        columns[names["relevance"]] = data.relevance
+    if data.n_groups:
+        labels = np.array([*data.group_names, None], dtype=object)[data.group]
+        columns[names["group"] or "group"] = _column(labels)
+    columns["row"] = np.arange(data.n_rows) if data.row_order is None else data.row_order
+    frame = pl.DataFrame(columns, strict=False).with_columns(order=pl.Series(data.query_of_row))
     frame = frame.sort(["order", "score", tie], descending=[False, True, False])
     frame = frame.with_columns(rank=pl.int_range(1, pl.len() + 1).over("order"))
     if top is not None:
-        frame = frame.filter(pl.col("rank") <= top)
-    return frame.select(["query", *(["item"] if tie == "item" else []), "rank", "score", "row"])
+        frame = frame.filter(pl.col("rank") <= check_k(top))
+    return frame.drop("order")
 
 
 def _column(values: NDArray[Any]) -> list[Any]:
-    listed = values.tolist()
-    return listed if len({type(value) for value in listed}) == 1 else [str(value) for value in listed]
+    """Python values of one type, or text; None stays."""
+    listed: list[Any] = values.tolist()
+    if len({type(value) for value in listed if value is not None}) <= 1:
+        return listed
+    return [None if value is None else str(value) for value in listed]
+
+
+def methods(registry: Sequence[Method]) -> None:
+    """Two lines a method: name, when it acts and its strengths; then what it is."""
+    for method in registry:
+        grid = method.grid()
+        swept = f"{method.strength} = 0, {grid[1]:.3g} … {grid[-1]:.3g} ({len(grid)} strengths)"
+        line(f"{method.name:<18} {method.kind:<15}  {swept}\n    {method.title}")
 
 
 WRITERS: dict[str, Callable[[Any, BytesIO], Any]] = {

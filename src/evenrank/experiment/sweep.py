@@ -18,6 +18,7 @@ from evenrank.notions import NOTIONS, as_notion
 
 QUALITIES = ("ndcg", "precision")
 FAIRNESS = (*NOTIONS, "four_fifths", "exposure_gap")
+ANY = "any"
 SWEPT = ("exact", "gd")
 
 
@@ -96,7 +97,8 @@ class Sweep:
 
     @property
     def notions(self) -> list[str]:
-        return list(dict.fromkeys(self.columns["notion"]))
+        """Those asked for; a method that knows no notions is measured by each of them."""
+        return list(self.about.get("notions") or dict.fromkeys(self.columns["notion"]))
 
     def frame(self) -> Any:
         """The trials as a polars frame."""
@@ -113,7 +115,7 @@ class Sweep:
         """One method's curve for one notion, measured by that notion at k."""
         name = as_notion(notion).name
         chosen = (np.array(self.columns["method"]) == (method or self.methods[0])) & (
-            np.array(self.columns["notion"]) == name
+            np.isin(self.columns["notion"], [name, ANY])
         )
         quality_name, violation_name = f"{quality}@{k}", f"{name}@{k}"
         if not chosen.any() or violation_name not in self.columns or quality_name not in self.columns:
@@ -227,12 +229,15 @@ def sweep(
         grid = method.grid() if given is None else given
         train, test = data.take(fold_of != fold), data.take(fold_of == fold)
         began = time.perf_counter()
-        scores, used = method.run(train, test, names, grid, solver)
-        values = measure(scores, test, wanted)
-        models = scores.shape[1]
+        values: dict[str, Any] = {}
+        for k in ks if method.by_k else [None]:
+            scores = method.run(train, test, names, grid, solver, k)
+            values |= measure(scores, test, wanted if k is None else measure_names([k], [*QUALITIES, *FAIRNESS]))
+        trained = names if method.by_notion else [ANY]
+        models = len(trained) * len(grid)
         columns["method"] += [name] * models
-        columns["notion"] += [notion for notion in names for _ in grid]
-        columns["strength"] += used.tolist()
+        columns["notion"] += [notion for notion in trained for _ in grid]
+        columns["strength"] += np.tile(grid, len(trained)).tolist()
         columns["fold"] += [int(fold)] * models
         columns["seed"] += [seed] * models
         columns["seconds"] += [(time.perf_counter() - began) / models] * models
@@ -248,6 +253,7 @@ def sweep(
         "folds": len(numbers),
         "seed": seed,
         "solver": solver,
+        "notions": names,
         "models": len(columns["fold"]),
         "seconds": time.perf_counter() - started,
     }

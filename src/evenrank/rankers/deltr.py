@@ -232,6 +232,8 @@ class DELTR(LinearRanker):
     True
     """
 
+    scaling_: tuple[float, float, int] | None = None
+
     def __init__(
         self,
         gamma: float = 1.0,
@@ -286,7 +288,7 @@ class DELTR(LinearRanker):
         self.feature_names_, self.group_names_ = data.feature_names, data.group_names
         self.group_offset_ = self.group_shares_ = None
         self.intercept_ = 0.0
-        self.scaling_: tuple[float, float, int] | None = None
+        self.scaling_ = None
         with bar("DELTR", show=self.verbose) as progress:
             if self.reference:
                 self._fit_as_published(data, progress)

@@ -40,7 +40,7 @@ class FAStar:
     [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
     >>> data = RankingData.from_arrays(np.zeros((4, 0)), [0] * 4, ["a", "a", "b", "b"], [1] * 4)
     >>> FAStar(p=0.9, significance=0.2, protected="b").rerank([4.0, 3.0, 2.0, 1.0], data)
-    array([-2., -4., -1., -3.])
+    array([-3., -4., -1., -2.])
     """
 
     def __init__(

@@ -15,16 +15,19 @@ from evenrank.errors import ConfigError, DataError
 from evenrank.io.files import write_whole
 from evenrank.notions import as_notion
 from evenrank.rankers.base import LinearRanker, NotFittedError
+from evenrank.rankers.deltr import DELTR
 from evenrank.rankers.linear import FairLinearRanker
 
 FORMAT, VERSION = "evenrank-model", 1
-KINDS: dict[str, type[LinearRanker]] = {"FairLinearRanker": FairLinearRanker}
+KINDS: dict[str, type[LinearRanker]] = {kind.__name__: kind for kind in (FairLinearRanker, DELTR)}
 
 
 def save(ranker: LinearRanker, path: str | PathLike[str]) -> None:
     """Write a fitted ranker; a notion of the user's own is kept by name only, as code is never stored."""
     if not hasattr(ranker, "coef_"):
         raise NotFittedError(f"this {type(ranker).__name__} is not fitted yet. Call fit before save.")
+    if isinstance(ranker, DELTR) and ranker.scaling_ is not None:
+        raise ConfigError("a DELTR with reference=True and standardize=True is for comparison and has no model file.")
     parameters = {name: value for name, value in ranker.get_params().items() if name != "verbose"}
     if "notion" in parameters:
         parameters["notion"] = as_notion(parameters["notion"]).name

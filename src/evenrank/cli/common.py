@@ -1,0 +1,60 @@
+"""What several commands do: read rows, refuse what cannot be compared, print JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from numpy.typing import NDArray
+
+import evenrank as er
+from evenrank.cli import show
+from evenrank.data import RankingData
+from evenrank.errors import DataError, DataWarning
+from evenrank.io.columns import MissingColumn
+from evenrank.io.registry import read
+
+
+def read_rows(file: list[Path], advice: Mapping[str, str] = MappingProxyType({}), **settings: Any) -> RankingData:
+    """`er.read`, whose advice on a missing column is given in the command line's own terms."""
+    try:
+        return read(file, **settings)
+    except MissingColumn as error:
+        usual = f"Name the right column with --{error.role}."
+        raise DataError(f"{error.fact} {advice.get(error.role, usual)}") from None
+
+
+def read_ranked_rows(
+    file: list[Path], advice: Mapping[str, str], *, optional: list[str], **settings: Any
+) -> tuple[RankingData, bool]:
+    """Rows to be ranked, and whether they have relevance; ``optional`` roles are taken if the file has them."""
+    while True:
+        try:
+            return read(file, **settings), settings["relevance"] is not None
+        except MissingColumn as error:
+            if error.role not in optional or settings[error.role] is None:
+                usual = f"Name the right column with --{error.role}."
+                raise DataError(f"{error.fact} {advice.get(error.role, usual)}") from None
+            settings[error.role] = None
+
+
+def need_groups(data: RankingData, file: list[Path], advice: str) -> None:
+    if data.n_groups < 2:
+        found = f"only {data.group_names[0]!r}" if data.n_groups else "no group labels"
+        raise DataError(f"{file[0]}: at least two groups are needed, to compare them; found {found}. {advice}")
+
+
+def warn_if_tied(scores: NDArray[Any], data: RankingData) -> None:
+    tied = er.Ranking(data.to_stored(scores), data.query_ptr).size == data.lengths[data.query_of_row]
+    if tied.all() and data.lengths.max() > 1:
+        warnings.warn("all items of a query have the same score: the ranking is arbitrary", DataWarning, stacklevel=2)
+
+
+def print_json(value: Any) -> None:
+    ascii_only = "utf" not in (sys.stdout.encoding or "utf-8").lower()
+    print(json.dumps(show.plain(value), ensure_ascii=ascii_only, indent=1, allow_nan=False))

@@ -1,0 +1,25 @@
+"""`evenrank methods`: the registry, printed."""
+
+from __future__ import annotations
+
+from evenrank.cli import common, options, show
+from evenrank.experiment.methods import METHODS
+
+
+def methods(as_json: options.Json = False) -> None:
+    """List the methods: what each is, when it acts, and its strength parameter with the default grid."""
+    if as_json:
+        common.print_json(
+            [
+                {
+                    "name": method.name,
+                    "title": method.title,
+                    "kind": method.kind,
+                    "strength": method.strength,
+                    "grid": method.grid().tolist(),
+                }
+                for method in METHODS.values()
+            ]
+        )
+        return
+    show.methods(list(METHODS.values()))

@@ -1,0 +1,103 @@
+"""`evenrank rank`: rows in the order of a model, or re-ranked."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import evenrank as er
+from evenrank.cli import common, options, show
+from evenrank.errors import ConfigError, choose
+from evenrank.experiment.methods import METHODS
+from evenrank.io.files import write_whole
+
+
+def rank(
+    file: options.File,
+    model: Annotated[Path, typer.Option("--model", "-m", help="A model file of `evenrank train`.")] = Path(
+        "model.json"
+    ),
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where to: .csv .jsonl .parquet; default: print CSV.")
+    ] = None,
+    top: Annotated[
+        int | None, options.numeric("--top", parser=options.whole(1), help="Keep the first so many of each query.")
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="Re-rank the scores: fastar or fastar_unadjusted; see evenrank methods.")
+    ] = None,
+    p: Annotated[float, options.numeric(help="FA*IR: share of protected items asked for.")] = 0.5,
+    significance: Annotated[float, options.numeric(help="FA*IR: how often a fair list may fail.")] = 0.1,
+    protected: Annotated[str | None, typer.Option(help="FA*IR: the protected group; default: the smaller.")] = None,
+    k: Annotated[
+        int | None, options.numeric("--k", parser=options.whole(1), help="FA*IR: places to fill; default: all.")
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option("--score", help="Take the scores from this column instead of a model.")
+    ] = None,
+    query: options.Query = "qid",
+    item: options.Item = None,
+    relevance: Annotated[
+        str | None, typer.Option(help="Column of the relevance, carried along ('relevance' if there is one).")
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Column of the group ('group' if there is one).")] = None,
+    format: options.Format = None,
+    as_json: options.Json = False,
+) -> None:
+    """Write the rows in ranked order (query, item, rank, score, row of the file), by a model or a score column.
+
+    Group and relevance are carried along if the file has them, so that the result can be audited. --method fastar
+    re-ranks each list so that every prefix has enough protected items.
+    """
+    if method is not None and METHODS[choose(method, METHODS, what="--method")].kind != "post-processing":
+        raise ConfigError(f"{method} is trained, not applied to a ranking. Use evenrank train --method {method}.")
+    if out is not None:
+        options.output(out, [*file, *([] if score else [model])], list(show.WRITERS))
+    ranker = None
+    if score is None:
+        if not model.exists():
+            raise ConfigError(
+                f"{model}: there is no such model file. Make one with evenrank train, or name it with -m."
+            )
+        ranker = er.load(model)
+    wanted: list[str] = [score or "score"] if ranker is None else list(ranker.feature_names_)
+    aware = ranker is not None and ranker.group_offset_ is not None
+    data, has_relevance = common.read_ranked_rows(
+        file,
+        {"features": f"{model} was trained with it: rank rows that have the {len(wanted)} features."},
+        optional=[
+            *(["relevance"] if relevance is None else []),
+            *(["group"] if group is None and not aware and method is None else []),
+        ],
+        query=query,
+        item=item,
+        relevance=relevance or "relevance",
+        group=group or "group",
+        features=wanted,
+        format=format,
+    )
+    scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)
+    if method is not None:
+        common.need_groups(data, file, "Name the group column with --group.")
+        label = options.label(protected, data.group_names)
+        scores = er.FAStar(p, significance, method == "fastar", protected=label).rerank(scores, data, k)
+    names = {
+        "query": query,
+        "item": item or "item",
+        "relevance": (relevance or "relevance") if has_relevance else None,
+        "group": group or "group",
+    }
+    frame = show.ranked_frame(scores, data, top, names)
+    if out is not None:
+        write_whole(out, show.as_bytes(frame, show.WRITERS[out.suffix]))
+    if as_json:
+        common.print_json(
+            {"model": None if score else str(model), "out": None if out is None else str(out), "rows": frame.to_dicts()}
+        )
+    elif out is None:
+        sys.stdout.write(frame.write_csv())
+    else:
+        show.line(f"{len(frame)} rows of {data.n_queries} queries, ranked: {out}")
