@@ -17,6 +17,8 @@ _NAMES = {
     "read": "io",
     "measure": "measures",
     "selection_rates": "measures",
+    "interval": "intervals",
+    "compare": "comparisons",
     "Moments": "moments",
     "fairness_path": "rankers.path",
     "FairnessPath": "rankers.path",
@@ -37,7 +39,7 @@ _NAMES = {
     "MissingExtraError": "errors",
     "DataWarning": "errors",
 }
-_MODULES = ("datasets", "io")
+_MODULES = ("bounds", "datasets", "io")
 
 __all__ = ["__version__", *_NAMES, *_MODULES]
 

@@ -86,6 +86,14 @@ class Statistic:
             return self.ratios(ratios.min(axis=-1, keepdims=True), ratios.max(axis=-1, keepdims=True))
         return np.asarray(ratios)
 
+    def value(self, gaps: NDArray[Any]) -> NDArray[np.float64]:
+        """The measure from its gaps (…, J)."""
+        if self.kind == "gap":
+            assert self.pairs is not None
+            value = self.pairs.value(np.moveaxis(gaps, -1, 0))
+            return np.full_like(value, np.nan) if self.pairs.missing else value
+        return np.asarray(gaps[..., 0])
+
     def influence(self) -> NDArray[np.float64]:
         """Each query's influence on the gaps, (q, J): its first-order share in the deviation from the truth."""
         total = self.bottom.sum(axis=0)
@@ -139,28 +147,51 @@ def statistics(
     return out
 
 
-def resample(stats: Sequence[Statistic], *, replicates: int, seed: int) -> list[NDArray[np.float64]]:
-    """Gaps of each statistic in every bootstrap replicate, (replicates, J) each; all share the draws."""
-    queries = len(stats[0].top)
-    columns = np.hstack([part for stat in stats for part in (stat.top, stat.bottom)])
+def resampled_sums(columns: NDArray[np.float64], *, replicates: int, seed: int) -> NDArray[np.float64]:
+    """Sums of the columns (q, c) over queries drawn with replacement, (replicates, c).
+
+    Queries go in chunks: how many of a replicate's draws fall in one is multinomial, and within it they are uniform. A
+    chunk's counts are a dense matrix that stays in the cache while it is multiplied.
+    """
+    queries = len(columns)
     rng = np.random.default_rng(seed)
-    sums = np.empty((replicates, columns.shape[1]))
-    # Queries go in chunks: how many of a replicate's draws fall in one is multinomial, and within it they are uniform.
-    # A chunk's counts are a dense matrix that stays in the cache while it is multiplied.
+    sums = np.zeros((replicates, columns.shape[1]))
     chunk = max(1, CELLS // replicates)
     starts = np.arange(0, queries, chunk)
     sizes = np.minimum(chunk, queries - starts)
     hits = rng.multinomial(queries, sizes / queries, replicates)
-    sums[:] = 0
     for start, size, hit in zip(starts.tolist(), sizes.tolist(), hits.T, strict=True):
         drawn = rng.integers(0, size, hit.sum()) + np.repeat(np.arange(replicates) * size, hit)
         counts = np.bincount(drawn, minlength=replicates * size).reshape(replicates, size)
         sums += counts.astype(np.float64) @ columns[start : start + size]
+    return sums
+
+
+def swapped_sums(
+    one: NDArray[np.float64], two: NDArray[np.float64], *, replicates: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums of two tables (q, c) with each query's lines swapped between them at random, (replicates, c) each."""
+    rng = np.random.default_rng(seed)
+    difference = two - one
+    moved = np.zeros((replicates, one.shape[1]))
+    chunk = max(1, CELLS // replicates)
+    for start in range(0, len(one), chunk):
+        part = difference[start : start + chunk]
+        moved += rng.integers(0, 2, (replicates, len(part)), dtype=np.int8).astype(np.float64) @ part
+    return one.sum(axis=0) + moved, two.sum(axis=0) - moved
+
+
+def stacked(stats: Sequence[Statistic]) -> NDArray[np.float64]:
+    """All sums side by side, (q, columns); `unstacked` takes them apart."""
+    return np.hstack([part for stat in stats for part in (stat.top, stat.bottom)])
+
+
+def unstacked(stats: Sequence[Statistic], sums: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """The gaps of each statistic from stacked sums (…, columns): (…, J) each."""
     out, at = [], 0
     for stat in stats:
         width = stat.top.shape[1]
-        top, bottom = sums[:, at : at + width], sums[:, at + width : at + 2 * width]
-        out.append(stat.gaps(stat.ratios(top, bottom)))
+        out.append(stat.gaps(stat.ratios(sums[..., at : at + width], sums[..., at + width : at + 2 * width])))
         at += 2 * width
     return out
 
@@ -238,7 +269,7 @@ def intervals(
             )
     drawn: Sequence[NDArray[np.float64] | None] = [None] * len(stats)
     if method == "bootstrap":
-        drawn = resample(stats, replicates=replicates, seed=seed)
+        drawn = unstacked(stats, resampled_sums(stacked(stats), replicates=replicates, seed=seed))
     return [
         _interval(stat, sample, confidence, method, signed, seed) for stat, sample in zip(stats, drawn, strict=True)
     ]
@@ -290,7 +321,7 @@ def spread(stat: Statistic, sample: NDArray[np.float64] | None, seed: int) -> ND
     From the bootstrap sample where there is one (shifted to the estimate), else normal with the influences' covariance.
     """
     n = max(stat.queries, 2)
-    widen = _t_over_normal(n - 1) * np.sqrt(n / (n - 1))
+    widen = t_over_normal(n - 1) * np.sqrt(n / (n - 1))
     if sample is not None:
         gaps = stat.gaps(stat.ratios(stat.top.sum(axis=0), stat.bottom.sum(axis=0)))
         return np.asarray((sample - gaps) * widen)
@@ -307,10 +338,10 @@ def spread(stat: Statistic, sample: NDArray[np.float64] | None, seed: int) -> ND
         normal = ndtri((np.arange(count) + 0.5) / count)[:, None]
     else:
         normal = np.random.default_rng(seed).standard_normal((count, root.shape[0]))
-    return np.asarray(normal @ root.T * _t_over_normal(n - 1))
+    return np.asarray(normal @ root.T * t_over_normal(n - 1))
 
 
-def _t_over_normal(freedom: int) -> float:
+def t_over_normal(freedom: int) -> float:
     """How much wider Student's t is than the normal at the 97.5 % point."""
     from scipy.special import ndtri, stdtrit
 
