@@ -12,6 +12,7 @@ import typer
 
 import evenrank as er
 from evenrank.cli.audit import audit
+from evenrank.cli.bound import bound
 from evenrank.cli.demo import demo
 from evenrank.cli.methods import methods
 from evenrank.cli.rank import rank
@@ -35,7 +36,7 @@ def _top(
         raise typer.Exit
 
 
-for command in (demo, audit, train, rank, methods):
+for command in (demo, audit, train, rank, methods, bound):
     app.command()(command)
 
 

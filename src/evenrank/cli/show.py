@@ -175,6 +175,37 @@ def _column(values: NDArray[Any]) -> list[Any]:
     return [None if value is None else str(value) for value in listed]
 
 
+def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
+    """The bounds side by side, then the plan; vacuous ones are called so."""
+    line(
+        f"{asked['queries']:,} queries of {asked['list_length']} items, {asked['n_features']} features, "
+        f"confidence {1 - asked['delta']:.0%}. An addition of 0.05 to a gap seen of 0.10\n"
+        "means: at most 0.15 on new queries."
+    )
+    table = _table("What to add to a gap seen")
+    for name in ("notion", "rarest share", "theorem*", "lemma*", "certified (Hoeffding)"):
+        table.add_column(name, justify="left" if name == "notion" else "right")
+    for row in rows:
+        adds = [str(value) if value.holds else "does not apply" for value in row["adds"].values()]
+        table.add_row(row["notion"].replace("_", " "), f"{row['min_share']:.3f}", *adds)
+    console().print(table)
+    if "certified" in rows[0]:
+        seen = _table(f"Certified from the file, at k = {k}")
+        for name in ("notion", "seen", "Bernstein: at most", "Hoeffding: at most"):
+            seen.add_column(name, justify="left" if name == "notion" else "right")
+        for row in rows:
+            limits = ["vacuous" if made.vacuous else f"{made.bound:.3f}" for made in row["certified"].values()]
+            seen.add_row(row["notion"].replace("_", " "), f"{row['certified']['bernstein'].estimate:.3f}", *limits)
+        console().print(seen)
+    plan = _table(f"Queries needed to add at most {asked['epsilon']:g}")
+    for name in ("notion", "theorem*", "lemma*", "certified (Hoeffding)"):
+        plan.add_column(name, justify="left" if name == "notion" else "right")
+    for row in rows:
+        plan.add_row(row["notion"].replace("_", " "), *(f"{number:,}" for number in row["queries_needed"].values()))
+    console().print(plan)
+    line("* the paper's claims, for item-by-item decisions on lists of one length; their proof does not cover top-k.")
+
+
 def methods(registry: Sequence[Method]) -> None:
     """Two lines a method: name, when it acts and its strengths; then what it is."""
     for method in registry:
