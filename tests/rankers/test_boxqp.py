@@ -92,6 +92,26 @@ def test_solutions_are_optimal_where_rows_coincide(seed: int, J: int, r: int, le
         assert kkt_residual(F, y, beta[model], x[model], u[model]) <= 1e-12
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("guess", ["nothing", "all bounds", "the wrong bounds", "random"])
+def test_the_last_stage_repairs_any_guess(shape: str, guess: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(9)
+    F = SHAPES[shape](rng)
+    y = rng.normal(size=F.shape[1])
+    beta = np.array([[0.01], [0.1], [1], [10]]) * rng.uniform(0.2, 1, len(F))
+    _, best = boxqp.solve(F, y, beta)
+    start = {
+        "nothing": np.zeros_like(best),
+        "all bounds": np.ones_like(best),
+        "the wrong bounds": np.where(best > 0, -1.0, 1.0),
+        "random": rng.uniform(-1, 1, best.shape),
+    }[guess]
+    monkeypatch.setattr(boxqp, "_interior_point", lambda G, y: start)
+    x, u = boxqp.solve(F, y, beta)
+    for model in range(len(beta)):
+        assert kkt_residual(F, y, beta[model], x[model], u[model]) <= 1e-12
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_one_contrast_has_a_closed_form(seed: int) -> None:
     rng = np.random.default_rng(seed)

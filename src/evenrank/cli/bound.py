@@ -58,7 +58,7 @@ def bound(
     rows: list[dict[str, Any]] = []
     for notion in NOTIONS.values():
         share = min_share if min_share is not None else er.bounds.min_share(data, notion.name, delta).lower
-        if not share > 0:
+        if min_share is None and not share > 0:
             raise ConfigError(
                 f"{notion.name}: with {queries} queries the rarest cell's share may be 0; give --min-share to go on."
             )
