@@ -8,7 +8,7 @@ import os
 
 # Before numpy is imported: its BLAS reads these once.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1" if "PYTEST_XDIST_WORKER" in os.environ else "2")
+    os.environ.setdefault(name, "1")
 
 from collections.abc import Callable
 from pathlib import Path

@@ -204,9 +204,7 @@ class Moments:
     def deviation(self) -> NDArray[np.float64]:
         """Feature standard deviations (ddof 0), (d,); 1 for a constant feature, so that scaling by it is harmless."""
         offset = self.x / self.weight
-        variance = np.diag(self.xx) / self.weight - offset**2
-        deviation = np.sqrt(np.maximum(variance, 0))
-        return np.where(deviation > 1e-12 * np.abs(self.mean), deviation, 1.0)
+        return _spread(np.diag(self.xx) / self.weight - offset**2, self.mean)
 
     def quadratic(
         self, center: NDArray[np.float64], scale: NDArray[np.float64]
@@ -237,6 +235,31 @@ class Moments:
         total = self.cell_sum[part].reshape(-1, len(self.x))
         means = total / np.where(weight > 0, weight, 1).reshape(-1, 1)
         return means[pairs.a] - means[pairs.b], pairs
+
+
+def column_scale(data: RankingData, *, group_aware: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`Moments.mean` and `Moments.deviation` alone, at O(d) a row instead of O(d²)."""
+    origin: NDArray[np.float64] | None = None
+    total: Any = 0.0
+    squares: Any = 0.0
+    weight = 0.0
+    for rows, block in design_blocks(data, group_aware=group_aware):
+        if origin is None:
+            origin = block.mean(axis=0)
+        block -= origin
+        own = np.ones(len(block)) if data.sample_weight is None else data.sample_weight[rows]
+        weight += float(own.sum())
+        total = total + own @ block
+        squares = squares + own @ np.square(block, out=block)
+    assert origin is not None
+    offset = total / weight
+    return origin + offset, _spread(squares / weight - offset**2, origin + offset)
+
+
+def _spread(variance: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviations; 1 for a constant feature, so that scaling by it is harmless."""
+    deviation = np.sqrt(np.maximum(variance, 0))
+    return np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)
 
 
 def design_blocks(data: RankingData, *, group_aware: bool = False) -> Iterator[tuple[slice, NDArray[np.float64]]]:

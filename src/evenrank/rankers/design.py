@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.losses import Loss
-from evenrank.moments import Moments, contrast_rows, design_blocks
+from evenrank.moments import Moments, column_scale, contrast_rows, design_blocks
 from evenrank.notions import Notion, Pairs, bind
 from evenrank.rankers.descent import Term
 
@@ -39,22 +40,23 @@ class Design:
         self.groupings, self.notions = groupings, notions
         self.data = groupings[0]
         self.scope, self.across, self.group_aware = scope, across, group_aware
-        pooled = notions if scope == "amortized" else []
-        self.moments = [Moments.of(item, pooled, group_aware=group_aware) for item in groupings]
-        source = self.moments[0]
-        columns = len(source.x)
+        columns = self.data.n_features + (self.data.n_groups - 1 if group_aware else 0)
         self.center, self.spread, penalised = np.zeros(columns), np.ones(columns), np.full(columns, ridge)
-        if scale == "dataset" and self.data.parent is not None:
-            source = Moments.of(self.data.parent, [], group_aware=group_aware)
-        if scale is not None:
-            self.center, self.spread = source.mean, source.deviation
-        elif any_units:
+        if scale is not None or any_units:
+            source = self.data.parent if scale == "dataset" and self.data.parent is not None else self.data
+            center, self.spread = column_scale(source, group_aware=group_aware)
+            self.center = center if scale is not None or fit_intercept else self.center
+        if scale is None and any_units:
             # The minimiser does not depend on the units, but its digits do; the ridge keeps the caller's units.
-            self.center = source.mean if fit_intercept else self.center
-            self.spread = source.deviation
             penalised = ridge / self.spread**2
         self.width = columns + bool(fit_intercept)
         self.ridge = np.append(penalised, 0.0)[: self.width]
+
+    @cached_property
+    def moments(self) -> list[Moments]:
+        """Of each grouping; sgd needs none, so they are taken when first asked for."""
+        pooled = self.notions if self.scope == "amortized" else []
+        return [Moments.of(item, pooled, group_aware=self.group_aware) for item in self.groupings]
 
     def quadratic(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean of z zᵀ and of z r: the squared loss is θᵀ(first)θ − 2 (second)ᵀθ + a constant."""
