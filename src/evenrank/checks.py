@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.errors import DataError
 
-BLOCK_BYTES = 1 << 25
+BLOCK_BYTES = 1 << 23
 UNKNOWN = -1
 
 Locate = Callable[[int], str]

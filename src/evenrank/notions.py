@@ -223,7 +223,8 @@ class Cells:
         if wrong or not masks:
             found = str(wrong[0]) if wrong else "none"
             raise DataError(f"notion {notion.name!r} must give masks of shape ({data.n_rows},); got {found}.")
-        weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
+        # Without weights one 1 stands for all rows: a column of them for each setting adds up on large data.
+        weight = np.broadcast_to(1.0, data.n_rows) if data.sample_weight is None else data.sample_weight
         return cls(notion, np.array(masks) & (data.group >= 0) & (weight > 0), data.group, weight, data.n_groups)
 
     def contrast(
