@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import evenrank as er
 import oracles
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
@@ -334,3 +335,67 @@ def test_aliases_are_the_same_notion() -> None:
     assert ALIASES == {"dp": "demographic_parity", "eop": "equal_opportunity", "eod": "equalized_odds"}
     for alias, name in ALIASES.items():
         assert as_notion(alias) is as_notion(name) is NOTIONS[name]
+
+
+class TestMembership:
+    """Groups known by probability."""
+
+    @staticmethod
+    def rows(seed=0, n=400):
+        rng = np.random.default_rng(seed)
+        query = np.sort(rng.integers(0, 50, n))
+        order = rng.permutation(n)
+        group = rng.integers(0, 3, n)
+        data = er.RankingData.from_arrays(np.zeros((n, 0)), rng.integers(0, 2, n), group[order], query[order])
+        return rng, data, group[order], rng.normal(size=n)
+
+    @pytest.mark.parametrize("scope", ["amortized", "per_query"])
+    @pytest.mark.parametrize("notion", ["dp", "eop", "eod"])
+    def test_certain_probabilities_are_labels(self, notion, scope):
+        _, data, group, scores = self.rows()
+        soft = data.with_membership(np.eye(3)[group], [0, 1, 2])
+        np.testing.assert_array_equal(soft.group, data.group)
+        assert er.violation(scores, soft, notion, scope) == pytest.approx(er.violation(scores, data, notion, scope))
+        measures = ["dp@2", "eod@2", "four_fifths@2", "exposure_gap"]
+        assert er.measure(scores, soft, measures) == pytest.approx(er.measure(scores, data, measures), nan_ok=True)
+        assert er.selection_rates(scores, soft, 2) == pytest.approx(er.selection_rates(scores, data, 2))
+
+    def test_rates_are_weighted_by_probability(self):
+        rng, data, _, scores = self.rows(1)
+        chance = rng.dirichlet([1, 1, 1], data.n_rows)[:, :2]
+        soft = data.with_membership(chance, ["b", "a"])
+        assert soft.group_names == ("a", "b")
+        top = data.to_caller(er.Ranking(data.to_stored(scores), data.query_ptr).top(2))
+        rates = {name: (chance[:, j] * top).sum() / chance[:, j].sum() for j, name in enumerate("ba")}
+        assert er.selection_rates(scores, soft, 2) == pytest.approx(rates)
+        assert er.measure(scores, soft, "dp@2")["dp@2"] == pytest.approx(abs(rates["a"] - rates["b"]))
+        assert er.interval(scores, soft, "dp@2").estimate == pytest.approx(abs(rates["a"] - rates["b"]))
+        part = soft.take([0, 3])
+        assert part.membership.shape == (part.n_rows, 2)
+
+    @pytest.mark.parametrize(
+        ("table", "says"),
+        [
+            (np.ones((400, 2)), "sum ≤ 1"),
+            (np.full((400, 2), -0.1), "sum ≤ 1"),
+            (np.full((400, 2), np.nan), "sum ≤ 1"),
+            (np.ones((399, 2)), "a row for each of the 400 rows"),
+        ],
+    )
+    def test_bad_probabilities(self, table, says):
+        _, data, _, _ = self.rows()
+        with pytest.raises(er.DataError, match=says):
+            data.with_membership(table, ["a", "b"])
+
+    def test_training_needs_labels(self):
+        rng = np.random.default_rng(0)
+        data = er.RankingData.from_arrays(rng.normal(size=(6, 2)), [0, 1] * 3, None, [0] * 6)
+        soft = data.with_membership(np.full((6, 2), 0.5), ["a", "b"])
+        for work in (
+            lambda: er.fairness_path(soft, alphas=[1.0]),
+            lambda: er.DELTR().fit(soft),
+            lambda: er.FAStar().rerank(np.zeros(6), soft),
+        ):
+            with pytest.raises(er.ConfigError, match="needs group labels"):
+                work()
+        assert er.fairness_path(soft, alphas=[0.0]).coef.shape == (1, 2)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import (
+    UNKNOWN,
     Locate,
     as_array,
     block_rows,
@@ -56,6 +57,7 @@ class RankingData:
     row_order : (n,) int64 or None; stored row i is the caller's row ``row_order[i]`` (None: the same order)
     relevance_threshold : relevance at or above it is *relevant* for notions, precision, recall and MRR
     sample_weight : (n,) or None; weighs a row in the loss and in its group's mean
+    membership : (n, G) or None; probabilities of the groups where labels are not known, see `with_membership`
     parent : the data this was taken from, whose statistics ``scale="dataset"`` uses
 
     Examples
@@ -77,6 +79,7 @@ class RankingData:
     relevance_threshold: float = 1.0
     sample_weight: NDArray[np.float64] | None = None
     parent: RankingData | None = None
+    membership: NDArray[np.float64] | None = None
 
     # ------------------------------------------------------------------ building
 
@@ -321,6 +324,7 @@ class RankingData:
             row_order=None,
             sample_weight=None if self.sample_weight is None else freeze(self.sample_weight[rows]),
             parent=self.parent or self,
+            membership=None if self.membership is None else freeze(self.membership[rows]),
         )
 
     def folds(self, number: int, seed: int = 0) -> NDArray[np.int64]:
@@ -337,4 +341,36 @@ class RankingData:
         """The same rows under another grouping; labels in the caller's row order."""
         codes, names = group_codes(group, group_names, self.n_rows)
         stored = codes if self.row_order is None else codes[self.row_order]
-        return replace(self, group=freeze(stored), group_names=names)
+        return replace(self, group=freeze(stored), group_names=names, membership=None)
+
+    def with_membership(self, probabilities: ArrayLike, group_names: Sequence[Any]) -> RankingData:
+        """The same rows with each group's probability instead of a label, (n, G), in the caller's row order.
+
+        Measures and intervals weigh a row by its probabilities; what is missing to 1 is unknown. ``group`` becomes the
+        likeliest group. Training and re-ranking take labels only. See docs/soft-groups.md on what this can tell.
+        """
+        table = np.asarray(probabilities, dtype=np.float64)
+        names = tuple(group_names)
+        if table.shape != (self.n_rows, len(names)) or len(set(names)) < 2:
+            raise DataError(
+                f"membership must have a row for each of the {self.n_rows} rows and a column for each of two or more "
+                f"groups; got shape {table.shape} for {len(names)} groups."
+            )
+        bad = ~(np.isfinite(table).all(axis=1) & (table >= 0).all(axis=1) & (table.sum(axis=1) <= 1 + 1e-9))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(f"row {row}: membership must be probabilities ≥ 0 of sum ≤ 1; got {table[row].tolist()}.")
+        order = sorted(range(len(names)), key=lambda j: (type(names[j]).__name__, names[j]))
+        table = table[:, order] if self.row_order is None else table[self.row_order][:, order]
+        likeliest = np.where(table.sum(axis=1) > 0, table.argmax(axis=1), UNKNOWN).astype(np.int32)
+        return replace(
+            self,
+            group=freeze(likeliest),
+            group_names=tuple(names[j] for j in order),
+            membership=freeze(np.ascontiguousarray(table)),
+        )
+
+    def need_labels(self, what: str) -> None:
+        """Refuse groups known by probability only, for what cannot use them."""
+        if self.membership is not None:
+            raise ConfigError(f"{what} needs group labels; the data has membership probabilities. Use with_group.")

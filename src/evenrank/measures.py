@@ -313,7 +313,8 @@ def selection_rates(
     weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
     rates = {}
     for code, name in enumerate(data.group_names):
-        share = np.where(inside & (data.group == code), weight, 0.0)
+        member = data.group == code if data.membership is None else data.membership[:, code]
+        share = np.where(inside, member * weight, 0.0)
         rate = share @ top / share.sum() if share.sum() > 0 else np.full(top.shape[1:], np.nan)
         rates[name] = float(rate) if stored.ndim == 1 else rate
     return rates

@@ -195,7 +195,10 @@ class Contrast:
 
     def gradient(self, values: NDArray[Any]) -> NDArray[Any]:
         """Cᵀ sign(C v) w, the shape of ``values``: a subgradient of Γ."""
-        slope = self.pairs.slope(self.gaps(values))
+        return self.pull_back(self.pairs.slope(self.gaps(values)))
+
+    def pull_back(self, slope: NDArray[Any]) -> NDArray[Any]:
+        """Cᵀ u: a slope in the gaps, (J,) or (J, models), as one in the values."""
         on_cells = np.zeros((self.cells.shape[0], *slope.shape[1:]), slope.dtype)
         np.add.at(on_cells, self.pairs.a, slope)
         np.subtract.at(on_cells, self.pairs.b, slope)
@@ -211,6 +214,7 @@ class Cells:
     group: NDArray[np.int32]
     weight: NDArray[np.float64]
     n_groups: int
+    membership: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, notion: NotionLike, data: RankingData) -> Cells:
@@ -225,7 +229,8 @@ class Cells:
             raise DataError(f"notion {notion.name!r} must give masks of shape ({data.n_rows},); got {found}.")
         # Without weights one 1 stands for all rows: a column of them for each setting adds up on large data.
         weight = np.broadcast_to(1.0, data.n_rows) if data.sample_weight is None else data.sample_weight
-        return cls(notion, np.array(masks) & (data.group >= 0) & (weight > 0), data.group, weight, data.n_groups)
+        strata = np.array(masks) & (data.group >= 0) & (weight > 0)
+        return cls(notion, strata, data.group, weight, data.n_groups, data.membership)
 
     def contrast(
         self,
@@ -240,11 +245,17 @@ class Cells:
         """The contrast over some rows; ``unit`` numbers their queries in the per-query scope."""
         strata, group, weight = self.strata[:, rows], self.group[rows], self.weight[rows]
         stratum, row = np.nonzero(strata)
+        code, share = group[row], weight[row]
+        if self.membership is not None:
+            # A row is in every group, with its probability of being in it.
+            chance = self.membership[rows][row]
+            entry, code = np.nonzero(chance)
+            stratum, row, share = stratum[entry], row[entry], share[entry] * chance[entry, code]
         block = stratum * n_units + (0 if unit is None else unit[row])
         return Contrast(
             row,
-            block * self.n_groups + group[row],
-            weight[row],
+            block * self.n_groups + code,
+            share,
             len(group),
             (len(strata), n_units, self.n_groups),
             across=across,

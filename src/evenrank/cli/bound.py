@@ -57,12 +57,16 @@ def bound(
         raise ConfigError("give --queries, --list-length and --min-share, or a file of held-out rankings.")
     rows: list[dict[str, Any]] = []
     for notion in NOTIONS.values():
-        share = min_share if min_share is not None else er.bounds.min_share(data, notion.name, delta).lower
+        if min_share is not None:
+            share = min_share
+        else:
+            assert data is not None
+            share = er.bounds.min_share(data, notion.name, delta).lower
         if min_share is None and not share > 0:
             raise ConfigError(
                 f"{notion.name}: with {queries} queries the rarest cell's share may be 0; give --min-share to go on."
             )
-        common_settings = {"min_share": share, "delta": delta}
+        common_settings: dict[str, Any] = {"min_share": share, "delta": delta}
         vc = er.bounds.vc_dimension(n_features)
         found = {
             "uniform": er.bounds.uniform(

@@ -206,6 +206,7 @@ class _Lists:
 
 def protected_code(data: RankingData, protected: Any) -> int:
     """The code of the protected group: the given label's, or the smaller group's."""
+    data.need_labels("a protected group")
     if data.n_groups < 2:
         raise DataError(
             f"a protected group needs at least two groups; the data has {listed(data.group_names) or 'none'}."

@@ -217,6 +217,9 @@ def fairness_path(
     check_number(rate, "learning_rate", least=np.finfo(float).tiny)
 
     penalised = bool(strengths.any())
+    if penalised or group_aware:
+        for grouping in groupings:
+            grouping.need_labels("training")
     design = Design(
         groupings,
         notions if penalised else [],

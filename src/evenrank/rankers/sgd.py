@@ -113,11 +113,7 @@ class BatchPenalty:
             dtype=self.dtype,
         )
         pairs = contrast.pairs
-        slope = pairs.slope(contrast.gaps(scores)) * self.strength[pairs.block // n_units]
-        on_cells = np.zeros((contrast.cells.shape[0], scores.shape[1]), self.dtype)
-        np.add.at(on_cells, pairs.a, slope)
-        np.subtract.at(on_cells, pairs.b, slope)
-        return np.asarray(contrast.cells.T @ on_cells)
+        return contrast.pull_back(pairs.slope(contrast.gaps(scores)) * self.strength[pairs.block // n_units])
 
 
 def _batch_rows(
