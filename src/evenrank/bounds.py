@@ -248,11 +248,16 @@ def certified(
         raise ConfigError(f"list_length must be at least the longest list, {longest}; got {list_length}.")
     length = list_length or longest
     (stat,) = statistics(scores, data, [measure], across=across)
+    return certify(stat, delta, method=method, list_length=length)
+
+
+def certify(stat: Statistic, delta: float, *, method: str = "bernstein", list_length: int) -> Certificate:
+    """`certified` of a violation whose sums were taken already."""
     assert stat.pairs is not None
-    low, high = cell_limits(stat, delta, method, length)
+    low, high = cell_limits(stat, delta, method, list_length)
     estimate = float(stat.value(stat.gaps(stat.ratios(stat.top.sum(axis=0), stat.bottom.sum(axis=0)))))
     bound = math.nan if stat.pairs.missing else _largest(stat.pairs, low, high)
-    return Certificate(measure, estimate, bound, delta, method, data.n_queries, length)
+    return Certificate(stat.name, estimate, bound, delta, method, len(stat.top), list_length)
 
 
 def cell_limits(

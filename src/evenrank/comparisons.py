@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.intervals import (
+    LEAST_FREEDOM,
     REPLICATES,
+    Statistic,
+    by_id,
     check_confidence,
+    check_replicates,
     resampled_sums,
     stacked,
     statistics,
@@ -21,6 +24,10 @@ from evenrank.intervals import (
     t_over_normal,
     unstacked,
 )
+from evenrank.notions import Pairs
+
+CLEAR = 3.0  # standard errors from 0 at which a gap's sign is taken as known
+ROUNDING = 1e-12  # a swap of all queries, or of those that do not differ, is as extreme as none
 
 
 @dataclass(frozen=True)
@@ -55,9 +62,10 @@ def compare(
 ) -> list[Comparison]:
     """Two rankings of the same queries (before and after, A and B), paired by query.
 
-    Intervals of the differences come from resampling queries, both rankings together; p-values from a randomisation
-    test, which swaps the two rankings of each query with probability ½ and is valid for any measure if, under the null
-    hypothesis, it does not matter which ranking a query got.
+    Intervals of the differences come from resampling queries, both rankings together; where the sign of a gap is not
+    clear they allow for either. P-values come from a randomisation test, which swaps the rankings of each query with
+    probability ½ and is valid for any measure if, under the null hypothesis, it does not matter which ranking a query
+    got.
 
     Examples
     --------
@@ -69,39 +77,101 @@ def compare(
     True
     """
     check_confidence(confidence)
+    check_replicates(replicates)
     names = [measures] if isinstance(measures, str) else list(measures)
     one, two = (statistics(scores, data, names, across=across) for scores in (a, b))
     if data.n_queries < 2:
         raise DataError(f"a comparison over queries needs at least two; the data has {data.n_queries}.")
-    tables = stacked(one), stacked(two)
-    first, second = (
-        [stat.value(gaps) for stat, gaps in zip(one, unstacked(one, table.sum(axis=0)), strict=True)]
-        for table in tables
-    )
+    tables = by_id(stacked(one), data), by_id(stacked(two), data)
     drawn = resampled_sums(np.hstack(tables), replicates=replicates, seed=seed)
     half = tables[0].shape[1]
     swapped = swapped_sums(*tables, replicates=replicates, seed=seed)
-
-    def differences(left: NDArray[Any], right: NDArray[Any]) -> list[NDArray[np.float64]]:
-        pairs = zip(one, unstacked(one, left), unstacked(one, right), strict=True)
-        return [stat.value(after) - stat.value(before) for stat, before, after in pairs]
-
-    p_values, found = [], []
-    for stat, before, after, resampled, null in zip(
-        one, first, second, differences(drawn[:, :half], drawn[:, half:]), differences(*swapped), strict=True
+    found, p_values = [], []
+    for stat, other, *resampled, left, right in zip(
+        one,
+        two,
+        unstacked(one, drawn[:, :half]),
+        unstacked(two, drawn[:, half:]),
+        unstacked(one, swapped[0]),
+        unstacked(two, swapped[1]),
+        strict=True,
     ):
-        difference = float(after - before)
-        reach = float(np.nanquantile(np.abs(resampled - difference), confidence)) * t_over_normal(
-            max(stat.queries - 1, 1)
-        )
-        extreme = np.abs(null) >= abs(difference) * (1 - 1e-12) - 1e-15
-        p_values.append((1 + int(extreme.sum())) / (1 + replicates) if np.isfinite(difference) else np.nan)
-        found.append((stat.name, float(before), float(after), difference, difference - reach, difference + reach))
+        before, after = float(stat.value(stat.estimates)), float(stat.value(other.estimates))
+        difference = after - before
+        reach, p = np.nan, np.nan
+        if np.isfinite(difference):
+            reach = _reach(stat, other, resampled[0], resampled[1], confidence)
+            milder = np.abs(stat.value(right) - stat.value(left)) < abs(difference) - ROUNDING
+            p = (1 + replicates - int(milder.sum())) / (1 + replicates)
+        low, high = np.clip([difference - reach, difference + reach], -1, 1).tolist()
+        p_values.append(p)
+        found.append((stat.name, before, after, difference, low, high))
     adjusted = holm(np.array(p_values))
     return [
         Comparison(*entry, p_value=p, adjusted=float(corrected), confidence=confidence)
         for entry, p, corrected in zip(found, p_values, adjusted, strict=True)
     ]
+
+
+def _reach(
+    one: Statistic, two: Statistic, first: NDArray[np.float64], second: NDArray[np.float64], confidence: float
+) -> float:
+    """How far the difference of two measures may be from the truth, from their resampled gaps (replicates, J) each."""
+    if one.freedom < LEAST_FREEDOM:
+        return np.inf
+    widen = t_over_normal(one.freedom, confidence) * np.sqrt(1 + 1 / one.freedom)
+    moves = (first - one.estimates) * widen, (second - two.estimates) * widen
+    sizes = np.abs(moves[1] - moves[0])[:, 0] if one.pairs is None else _moves_of_differences(one, two, *moves)
+    return float(np.nanquantile(sizes, confidence))
+
+
+def _moves_of_differences(
+    one: Statistic, two: Statistic, first: NDArray[np.float64], second: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The largest size of the move of Γ(b) − Γ(a) that moves of the gaps (replicates, J) can make, (replicates,).
+
+    A gap far from 0 moves its absolute value by its own move, with the gap's sign. Near 0 the sign is unknown, and the
+    absolute value moves by at most the size of the gap's move either way. If that is so in both rankings, then also
+    | |g_b| − |g_a| | ≤ |g_b − g_a|, which is small for similar rankings.
+    """
+    assert one.pairs is not None
+    # A ratio is exp(−L), L the largest gap of logarithms: its moves are those of L times the ratio.
+    scales = [float(s.value(s.estimates)) if s.kind == "ratio" else 1.0 for s in (one, two)]
+    low = high = np.zeros(len(first))
+    for members, weight in _blocks(one.pairs):
+        gaps = one.estimates[members], two.estimates[members]
+        moves = first[:, members], second[:, members]
+        signed = [_signed_move(g, m) for g, m in zip(gaps, moves, strict=True)]
+        either = [scale * np.abs(m).max(axis=1) for scale, m in zip(scales, moves, strict=True)]
+        if signed[0] is None and signed[1] is None:
+            sizes = [scale * np.abs(g).max() for scale, g in zip(scales, gaps, strict=True)]
+            shared = np.abs(gaps[1] - gaps[0]).max() + np.abs(moves[1] - moves[0]).max(axis=1)
+            most = np.minimum(either[0] + either[1], abs(sizes[1] - sizes[0]) + max(scales) * shared)
+            low, high = low - weight * most, high + weight * most
+            continue
+        for sign, scale, move, size in zip((-1, 1), scales, signed, either, strict=True):
+            low = low + weight * (-size if move is None else sign * scale * move)
+            high = high + weight * (size if move is None else sign * scale * move)
+    return np.asarray(np.maximum(np.abs(low), np.abs(high)))
+
+
+def _blocks(pairs: Pairs) -> list[tuple[NDArray[np.int64], float]]:
+    """The gaps of which the largest counts, and its weight: each alone, or the pairs of a stratum."""
+    if pairs.across == "mean":
+        return [(np.array([j]), float(weight)) for j, weight in enumerate(pairs.weight)]
+    return [
+        (np.flatnonzero(pairs.block == b), float(pairs.weight[pairs.block == b][0])) for b in np.unique(pairs.block)
+    ]
+
+
+def _signed_move(gaps: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Moves of the largest absolute gap, (replicates,); None if its sign, or which it is, is not clear."""
+    turned = moves * np.sign(gaps)
+    lead = int(np.argmax(np.abs(gaps)))
+    margin = np.abs(gaps[lead]) - np.abs(gaps)
+    spread = np.nanstd(turned[:, [lead]] - turned, axis=0)
+    margin[lead], spread[lead] = np.abs(gaps[lead]), np.nanstd(turned[:, lead])
+    return turned[:, lead] if (margin > CLEAR * spread).all() else None
 
 
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,14 +13,15 @@ import pytest
 import evenrank as er
 
 PROGRAM = [sys.executable, "-m", "evenrank"]
-ROWS = ["--query", "--item", "--relevance", "--group", "--threshold", "--k", "--format", "--json"]
+ROWS = ["--query", "--item", "--relevance", "--group", "--threshold", "--k", "--input-format", "--json"]
 FIT = ["--notion", "--alpha", "--scope", "--solver", "--loss", "--ridge", "--group-aware", "--seed", "--features"]
 FIT += ["--gamma", "--strength", "--method", "--protected"]
 RERANK = ["--method", "--p", "--significance", "--protected", "--k"]
-END = ["--format", "--json"]
+END = ["--input-format", "--json"]
+JUDGE = ["--confidence", "--compare", "--fail-over", "--format", "--out"]
 OPTIONS = {
     "demo": ["--group", "--k", "--solver", "--seed", "--out", "--json"],
-    "audit": ["--score", "--no-relevance", "--qrels", "--groups", *ROWS],
+    "audit": [*JUDGE, "--score", "--rank", "--no-relevance", "--qrels", "--groups", *ROWS],
     "train": ["--out", *FIT, *ROWS],
     "rank": ["--model", "--out", "--top", *RERANK, "--score", "--query", "--item", "--relevance", "--group", *END],
     "methods": ["--json"],
@@ -84,7 +85,7 @@ def test_stdout_that_is_not_unicode(tmp_path, logged):
     rows.write_csv(tmp_path / "rows.csv")
     table = start("audit", "rows.csv", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert (table.returncode, table.stderr) == (0, "")
-    assert "selection rate: ?ber 25" in table.stdout
+    assert "all: ?ber 25" in table.stdout
     report = start("audit", "rows.csv", "--json", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert list(json.loads(report.stdout)["data"]["groups"]) == ["25 or younger", "über 25"]
 

@@ -55,6 +55,10 @@ def warn_if_tied(scores: NDArray[Any], data: RankingData) -> None:
         warnings.warn("all items of a query have the same score: the ranking is arbitrary", DataWarning, stacklevel=2)
 
 
-def print_json(value: Any) -> None:
+def as_json(value: Any) -> str:
     ascii_only = "utf" not in (sys.stdout.encoding or "utf-8").lower()
-    print(json.dumps(show.plain(value), ensure_ascii=ascii_only, indent=1, allow_nan=False))
+    return json.dumps(show.plain(value), ensure_ascii=ascii_only, indent=1, allow_nan=False)
+
+
+def print_json(value: Any) -> None:
+    print(as_json(value))

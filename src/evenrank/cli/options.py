@@ -47,8 +47,9 @@ File = Annotated[
     list[Path],
     typer.Argument(help="The rows: .csv .tsv .jsonl .parquet .letor/.txt/.svm; several files are parts of one."),
 ]
-Format = Annotated[
-    str | None, typer.Option("--format", help=f"Format of the file, if its name does not tell: {', '.join(FORMATS)}.")
+InputFormat = Annotated[
+    str | None,
+    typer.Option("--input-format", help=f"Format of the file, if its name does not tell: {', '.join(FORMATS)}."),
 ]
 Query = Annotated[str, typer.Option("--query", help="Column of the query id.", rich_help_panel=COLUMNS)]
 Item = Annotated[

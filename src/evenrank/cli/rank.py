@@ -44,7 +44,7 @@ def rank(
         str | None, typer.Option(help="Column of the relevance, carried along ('relevance' if there is one).")
     ] = None,
     group: Annotated[str | None, typer.Option(help="Column of the group ('group' if there is one).")] = None,
-    format: options.Format = None,
+    input_format: options.InputFormat = None,
     as_json: options.Json = False,
 ) -> None:
     """Write the rows in ranked order (query, item, rank, score, row of the file), by a model or a score column.
@@ -77,7 +77,7 @@ def rank(
         relevance=relevance or "relevance",
         group=group or "group",
         features=wanted,
-        format=format,
+        format=input_format,
     )
     scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)
     if method is not None:

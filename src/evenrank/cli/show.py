@@ -17,6 +17,8 @@ from rich.text import Text
 import evenrank as er
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
+from evenrank.experiment.audit import GAPS, QUALITY, RATIO, UNLABELLED
+from evenrank.experiment.audit_words import TITLES
 from evenrank.experiment.methods import Method
 from evenrank.experiment.sweep import Sweep
 from evenrank.measures import measure_names
@@ -24,19 +26,7 @@ from evenrank.notions import NOTIONS
 from evenrank.page.report import answer, percent, with_error
 from evenrank.ranking import check_k
 
-QUALITY = ("ndcg", "precision", "recall")
-LABELLED = ("demographic_parity", "equal_opportunity", "equalized_odds", "exposure_gap", "four_fifths")
-UNLABELLED = ("demographic_parity", "exposure_gap", "four_fifths")
-TITLES = {
-    "ndcg": "NDCG",
-    "precision": "precision",
-    "recall": "recall",
-    "demographic_parity": "demographic parity gap",
-    "equal_opportunity": "equal opportunity gap",
-    "equalized_odds": "equalized odds gap",
-    "exposure_gap": "exposure gap",
-    "four_fifths": "lowest/highest rate",
-}
+FAIRNESS = (*GAPS, RATIO)
 
 
 def console() -> Console:
@@ -49,7 +39,7 @@ def line(text: str) -> None:
 
 def audit_values(scores: NDArray[Any], data: RankingData, ks: Sequence[int], *, labelled: bool) -> dict[str, Any]:
     """Everything `audit` prints, as plain values."""
-    fairness = () if data.n_groups < 2 else LABELLED if labelled else UNLABELLED
+    fairness = () if data.n_groups < 2 else FAIRNESS if labelled else (*UNLABELLED, RATIO)
     names = measure_names(ks, [*(QUALITY if labelled else ()), *fairness])
     pairs = ["max", "mean"] if data.n_groups > 2 else ["mean"]
     gaps = [name for name in names if name.partition("@")[0] in fairness]
@@ -85,9 +75,9 @@ def audit(report: dict[str, Any], title: str = "Audit") -> None:
         table.add_column(f"k = {k}", justify="right")
     for name in dict.fromkeys(name.partition("@")[0] for name in report["measures"]):
         for kind, values in (("largest pair", report["largest_pair"]), ("", report["measures"])):
-            if f"{name}@{ks[0]}" not in values or (kind and name == "four_fifths"):
+            if f"{name}@{ks[0]}" not in values or (kind and name == RATIO):
                 continue
-            mean = " (mean over pairs)" if not kind and report["largest_pair"] and name in LABELLED[:4] else ""
+            mean = " (mean over pairs)" if not kind and report["largest_pair"] and name in GAPS else ""
             label = TITLES[name] + (f" ({kind})" if kind else mean)
             table.add_row(Text(label), *(_three(values[f"{name}@{k}"]) for k in ks))
     table.add_section()

@@ -45,7 +45,7 @@ def train(
     features: options.Features = None,
     threshold: options.Threshold = 1.0,
     k: options.Ks = "1,3,5,10",
-    format: options.Format = None,
+    input_format: options.InputFormat = None,
     as_json: options.Json = False,
 ) -> None:
     """Train one fair ranker on the rows and write it to a model file (JSON)."""
@@ -60,7 +60,7 @@ def train(
         group=group,
         features=options.names(features),
         relevance_threshold=threshold,
-        format=format,
+        format=input_format,
     )
     if alpha > 0 or group_aware:
         common.need_groups(data, file, "Name the group column with --group, or train without groups with --alpha 0.")

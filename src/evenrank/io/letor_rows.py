@@ -143,7 +143,11 @@ def parse_by_line(data: bytes, text: Text, line: int) -> LetorRows:
 def _problem(tokens: list[bytes]) -> str:
     """What is wrong with a row, or ''."""
     if not _is_number(tokens[0]):
-        hint = " If the file is a comma-separated table, pass format='csv' (--format csv)." if b"," in tokens[0] else ""
+        hint = (
+            " If the file is a comma-separated table, pass format='csv' (--input-format csv)."
+            if b"," in tokens[0]
+            else ""
+        )
         return (
             f"relevance, first on the row, must be a finite number ≥ 0; got {_shown(tokens[0])}. "
             f"Drop the row or fill the value.{hint}"

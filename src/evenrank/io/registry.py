@@ -126,7 +126,7 @@ def format_of(paths: Sequence[Path]) -> str:
         if suffix not in by_suffix:
             raise ConfigError(
                 f"{path}: the suffix must be one of {', '.join(by_suffix)}; got {suffix!r}. "
-                f"Rename the file or name its format ({', '.join(FORMATS)}) with format= or --format."
+                f"Rename the file or name its format ({', '.join(FORMATS)}) with format= or --input-format."
             )
         found.setdefault(by_suffix[suffix], path)
     if len(found) > 1:
