@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import evenrank as er
 import evenrank.checks
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
@@ -296,3 +297,12 @@ def test_data_without_groups_has_no_contrasts() -> None:
     assert moments.cell_sum.shape == (0, 0, 3)
     with pytest.raises(ConfigError, match="hold no notion"):
         moments.contrasts("dp")
+
+
+def test_features_too_large_to_square_are_refused_by_name():
+    X = np.random.default_rng(0).normal(size=(20, 2)) * [1.0, 1e200]
+    data = er.RankingData.from_arrays(
+        X, [0, 1] * 10, ["a", "b"] * 10, np.repeat(range(5), 4), feature_names=["x", "big"]
+    )
+    with pytest.raises(er.DataError, match="feature 'big' has values too large to square"):
+        er.fairness_path(data, alphas=[0.1])

@@ -25,6 +25,7 @@ _NAMES = {
     "strength_grid": "rankers.path",
     "FairLinearRanker": "rankers.linear",
     "DELTR": "rankers.deltr",
+    "deltr_path": "rankers.deltr",
     "FAStar": "rankers.fastar",
     "load": "rankers.model_file",
     "QueryKFold": "rankers.selection",

@@ -260,8 +260,8 @@ class RankingData:
     def __repr__(self) -> str:
         groups = ", ".join(
             f"{name!r} {np.count_nonzero(self.group == code) / self.n_rows:.0%}"
-            for code, name in enumerate(self.group_names)
-        )
+            for code, name in enumerate(self.group_names[:6])
+        ) + (f", … ({self.n_groups} in all)" if self.n_groups > 6 else "")
         return (
             f"RankingData({self.n_rows} rows, {self.n_queries} queries, {self.n_features} features; "
             f"relevant {self.relevant.mean():.0%}; groups: {groups or 'none'})"

@@ -237,6 +237,7 @@ class Moments:
         return means[pairs.a] - means[pairs.b], pairs
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def column_scale(data: RankingData, *, group_aware: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """`Moments.mean` and `Moments.deviation` alone, at O(d) a row instead of O(d²)."""
     origin: NDArray[np.float64] | None = None
@@ -253,7 +254,11 @@ def column_scale(data: RankingData, *, group_aware: bool = False) -> tuple[NDArr
         squares = squares + own @ np.square(block, out=block)
     assert origin is not None
     offset = total / weight
-    return origin + offset, _spread(squares / weight - offset**2, origin + offset)
+    variance = squares / weight - offset**2
+    if not np.isfinite(variance).all():
+        name = data.feature_names[int(np.argmin(np.isfinite(variance)[: data.n_features]))]
+        raise DataError(f"feature {name!r} has values too large to square in double precision. Rescale it.")
+    return origin + offset, _spread(variance, origin + offset)
 
 
 def _spread(variance: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:

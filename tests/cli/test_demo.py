@@ -33,12 +33,12 @@ def test_json_is_the_sweep_of_the_library(run):
     assert list(curves) == [(notion, k) for notion in sweep.notions for k in (2, 5)]
     for (notion, k), found in curves.items():
         curve = sweep.curve(notion, k)
-        assert found["strength"] == curve.strengths.tolist()
+        assert found["strength"] == pytest.approx(curve.strengths.tolist(), rel=1e-11)
         assert found[f"ndcg@{k}"] == pytest.approx(curve.quality.tolist())
         assert found[f"ndcg@{k} error"] == pytest.approx(curve.quality_error.tolist())
         assert found[f"{notion}@{k}"] == pytest.approx(curve.violation.tolist())
         assert found["significantly_worse"] == curve.worse.tolist()
-        assert found["best_strength"] == curve.strengths[curve.best]
+        assert found["best_strength"] == pytest.approx(curve.strengths[curve.best], rel=1e-11)
         assert found["max_reduction"] == pytest.approx(curve.max_reduction)
         assert found["mean_reduction"] == pytest.approx(curve.mean_reduction)
 

@@ -173,7 +173,8 @@ def test_rank_writes_the_file_with_json_too(run, save, rows):
     assert (report["model"], report["out"]) == ("model.json", "top.csv")
     assert len(report["rows"]) == 80
     assert {row["rank"] for row in report["rows"]} == {1, 2}
-    assert pl.read_csv("top.csv").to_dicts() == report["rows"]
+    for written, printed in zip(pl.read_csv("top.csv").to_dicts(), report["rows"], strict=True):
+        assert written == printed | {"score": pytest.approx(printed["score"], rel=1e-11)}
 
 
 def test_ties_go_by_item_and_then_by_row(run):
@@ -234,7 +235,12 @@ def test_deltr_and_fastar_by_name(run, save, rows, data):
         ("train rows.csv --method magic", "--method must be one of amortized, per_query, deltr"),
         ("train rows.csv --method deltr --protected old", "protected must be one of the groups"),
         ("rank rows.csv --score score --method fastar --p 1.5", "p must be between 0 and 1"),
-        ("rank rows.csv --score nothing", "column 'nothing' is not in the data"),
+        ("rank rows.csv --score nothing", "score column 'nothing' is not in the data"),
+        ("train rows.csv --method per_query --scope amortized", "--scope amortized contradicts --method per_query"),
+        ("train rows.csv --method deltr --loss logistic", "--loss, --solver and --ridge are not for --method deltr"),
+        ("train rows.csv --protected x", "--protected is for --method deltr"),
+        ("rank rows.csv --score score --p 0.3", "are for --method fastar"),
+        ("train rows.csv --features relevance", "features must not hold the relevance column"),
     ],
 )
 def test_methods_used_the_wrong_way(run, save, logged, command, says):

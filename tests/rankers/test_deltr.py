@@ -196,3 +196,19 @@ def test_no_convergence_is_said():
 @parametrize_with_checks([er.DELTR(gamma=0.0)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+def test_gd_starts_and_scales_as_asked():
+    data = random_data(6)
+    start = np.array([0.5, -0.5, 0.25, 0.0])
+    ranker = er.DELTR(2.0, "b", solver="gd", max_iter=3, learning_rate=0.1, standardize=False, init=start).fit(data)
+    objective = ExposureObjective(data.features, data, np.array([2.0]), 1, weighting="queries")
+    theta = start[None]
+    for _ in range(3):
+        theta = theta - 0.1 * objective(theta, np.array([0]))[1]
+    np.testing.assert_allclose(ranker.coef_, theta[0], atol=1e-14)
+    for bad in ([1.0, 2.0], "abc", [np.nan] * 4):
+        with pytest.raises(er.ConfigError, match="init must be 4 finite numbers"):
+            er.DELTR(init=bad).fit(data)
+    with pytest.raises(er.ConfigError, match="learning_rate must be"):
+        er.DELTR(solver="gd", learning_rate=-1).fit(data)

@@ -179,6 +179,7 @@ def test_unknown_group_is_not_protected_and_smaller_group_is():
         (lambda data: FAStar(p=1.0), "p must be between 0 and 1"),
         (lambda data: FAStar(significance=0), "significance must be between 0 and 1"),
         (lambda data: FAStar().table(0), "k must be a whole number"),
+        (lambda data: FAStar().rerank([1.0, 2.0], data, k=10**6), "k must be at most 5,000"),
         (lambda data: FAStar(protected="z").rerank([1.0, 2.0], data), "protected must be one of"),
         (lambda data: FAStar().rerank(np.zeros((2, 2)), data), "one column"),
         (lambda data: FAStar().rerank([1.0, 2.0], data.with_group(None)), "at least two groups"),

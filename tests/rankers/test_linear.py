@@ -303,3 +303,17 @@ def test_score_is_ndcg(rows: dict[str, Any]) -> None:
     assert aware.score(data) == pytest.approx(
         aware.score(rows["X"], rows["y"], rows["qid"], rows["sensitive_features"])
     )
+
+
+original = er.FairLinearRanker._rows
+
+
+def test_memmap_rows_in_any_order_stay_out_of_memory(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.memmap(tmp_path / "x.bin", np.float32, "w+", shape=(60, 3))
+    X[:] = rng.normal(size=X.shape)
+    seen = []
+    ranker = er.FairLinearRanker(alpha=0.0)
+    monkeypatch.setattr(type(ranker), "_rows", lambda self, X, *rest: seen.append(type(X)) or original(self, X, *rest))
+    ranker.fit(X, rng.integers(0, 2, 60), qid=np.tile(range(6), 10))
+    assert seen == [np.memmap]

@@ -54,6 +54,10 @@ def rank(
     """
     if method is not None and METHODS[choose(method, METHODS, what="--method")].kind != "post-processing":
         raise ConfigError(f"{method} is trained, not applied to a ranking. Use evenrank train --method {method}.")
+    if method is None and (p, significance, protected, k) != (0.5, 0.1, None, None):
+        raise ConfigError(
+            "--p, --significance, --protected and --k are for --method fastar; name it or leave them out."
+        )
     if out is not None:
         options.output(out, [*file, *([] if score else [model])], list(show.WRITERS))
     ranker = None
@@ -76,7 +80,7 @@ def rank(
         item=item,
         relevance=relevance or "relevance",
         group=group or "group",
-        features=wanted,
+        **({"score": score} if ranker is None else {"features": wanted}),
         format=input_format,
     )
     scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)

@@ -218,13 +218,13 @@ def as_bytes(frame: Any, write: Callable[[Any, BytesIO], Any]) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """JSON's own types; NaN becomes null."""
+    """JSON's own types; NaN becomes null. Twelve digits: those beyond depend on the order in which rows were summed."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
+        return float(f"{value:.12g}") if math.isfinite(value) else None
     if isinstance(value, np.integer):
         return int(value)
     if value is None or isinstance(value, str | int | bool):

@@ -13,6 +13,7 @@ import evenrank as er
 from evenrank.cli import common, options, show
 from evenrank.errors import ConfigError, choose
 from evenrank.experiment.methods import METHODS
+from evenrank.notions import SCOPES
 
 TRAINED = [method.name for method in METHODS.values() if method.kind == "in-processing"]
 
@@ -30,8 +31,10 @@ def train(
         float,
         options.numeric("--alpha", "--gamma", "--strength", help="Strength of the fairness term; 0: ordinary ranker."),
     ] = 1.0,
-    method: Annotated[str, typer.Option(help=f"{', '.join(TRAINED)}; see evenrank methods.")] = "amortized",
-    scope: Annotated[str | None, typer.Option(help="amortized or per_query; default: as the method says.")] = None,
+    method: Annotated[
+        str | None, typer.Option(help=f"{', '.join(TRAINED)}; see evenrank methods.  [default: amortized]")
+    ] = None,
+    scope: Annotated[str | None, typer.Option(help="amortized or per_query; the method of that name.")] = None,
     protected: Annotated[str | None, typer.Option(help="Protected group of DELTR; default: the smaller.")] = None,
     solver: Annotated[str, typer.Option(help="exact, gd or sgd.")] = "exact",
     loss: Annotated[str, typer.Option(help="squared or logistic.")] = "squared",
@@ -50,7 +53,15 @@ def train(
 ) -> None:
     """Train one fair ranker on the rows and write it to a model file (JSON)."""
     ks = options.cut_offs(k)
+    if scope is not None and method not in (None, scope):
+        raise ConfigError(f"--scope {scope} contradicts --method {method}; give one of them.")
+    method = method or (choose(scope, SCOPES, what="--scope") if scope else "amortized")
     _check_method(method)
+    if method.startswith("deltr"):
+        if (loss, solver, ridge) != ("squared", "exact", 0.0):
+            raise ConfigError(f"--loss, --solver and --ridge are not for --method {method}; leave them out.")
+    elif protected is not None:
+        raise ConfigError(f"--protected is for --method deltr; {method} treats all groups alike.")
     options.output(out, file)
     data = common.read_rows(
         file,
@@ -70,8 +81,7 @@ def train(
         label = options.label(protected, data.group_names)
         ranker = er.DELTR(alpha, label, group_aware=group_aware or method == "deltr_aware", **settings)
     else:
-        scope = scope or method
-        ranker = er.FairLinearRanker(notion, alpha, scope, solver, group_aware, loss=loss, ridge=ridge, **settings)
+        ranker = er.FairLinearRanker(notion, alpha, method, solver, group_aware, loss=loss, ridge=ridge, **settings)
     began = time.perf_counter()
     ranker.fit(data)
     seconds = time.perf_counter() - began

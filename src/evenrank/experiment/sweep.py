@@ -106,6 +106,9 @@ class Sweep:
 
         return pl.DataFrame(self.columns)
 
+    def __iter__(self) -> Iterator[Trial]:
+        return self.trials()
+
     def trials(self) -> Iterator[Trial]:
         for row in self.frame().iter_rows(named=True):
             own = {name: row.pop(name) for name in ("method", "notion", "strength", "fold", "seed", "seconds")}

@@ -69,6 +69,8 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
     if features is not None and len(set(features)) < len(features):
         twice = next(name for j, name in enumerate(features) if name in features[:j])
         raise ConfigError(f"features must differ; {twice!r} is named twice. Name it once.")
+    if columns.score is None and columns.relevance is not None and columns.relevance in (features or ()):
+        raise ConfigError(f"features must not hold the relevance column {columns.relevance!r}, which is to be learnt.")
     named = {
         "query": columns.query,
         "relevance": columns.relevance,

@@ -109,6 +109,8 @@ def read(
         groups=groups,
     )
     name = format_of(paths) if format is None else choose(format, FORMATS, what="format")
+    if format is None and name == "letor" and qrels is not None:
+        name = "trec"  # runs are often called .txt too, and only they come with judgements
     return FORMATS[name].read(paths, columns)
 
 

@@ -87,7 +87,10 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
             data = X if sensitive_features is None else X.with_group(sensitive_features)
             self._remember_features(data.feature_names)
             return data
+        given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
+        if isinstance(given, np.memmap) and np.may_share_memory(given, X):
+            X = given  # scikit-learn forgets that it is one, and rows that must be sorted would go to memory
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         return self._rows(X, y, qid, sensitive_features, weight, getattr(self, "feature_names_in_", None))
 

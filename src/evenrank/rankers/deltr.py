@@ -135,6 +135,19 @@ def descend(
     return theta, curve
 
 
+def initial_weights(init: ArrayLike | None, d: int) -> NDArray[np.float64]:
+    """The given weights, (d,), or 0."""
+    if init is None:
+        return np.zeros(d)
+    try:
+        weights = np.asarray(init, dtype=float)
+    except (TypeError, ValueError):
+        weights = np.full(0, np.nan)
+    if weights.shape != (d,) or not np.isfinite(weights).all():
+        raise ConfigError(f"init must be {d} finite numbers, a weight a feature; got {init!r}.")
+    return weights
+
+
 def deltr_path(
     train: RankingData,
     gammas: ArrayLike,
@@ -145,18 +158,22 @@ def deltr_path(
     group_aware: bool = False,
     max_iter: int | None = None,
     learning_rate: float = 0.001,
+    standardize: bool = True,
+    init: ArrayLike | None = None,
     tolerance: float = 1e-8,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[FairnessPath, NDArray[np.float64]]:
     """Train DELTR for every γ at once: the models (their ``alphas`` are the γ) and their losses, (models,).
 
-    Features are standardised, which changes no minimiser, and start at weight 0.
+    Features are standardised, which changes no minimiser (but gd's way there; ``standardize=False`` leaves them), and
+    start at weight 0 unless ``init`` gives others, (d,) in the features' own units.
     """
     strengths = np.atleast_1d(np.asarray(gammas, dtype=float))
     if strengths.ndim != 1 or not (np.isfinite(strengths) & (strengths >= 0)).all():
         raise ConfigError(f"gammas must be finite numbers ≥ 0; got {gammas!r}.")
     choose(weighting, WEIGHTINGS, what="weighting")
     choose(solver, SOLVERS, what="solver")
+    check_number(learning_rate, "learning_rate", least=np.finfo(float).tiny)
     if train.n_features == 0:
         raise DataError("training needs at least one feature; the data has none.")
     code = protected_code(train, protected) if strengths.any() or group_aware else -2
@@ -166,8 +183,10 @@ def deltr_path(
         X = np.hstack([X, np.append(np.arange(train.n_groups) == code, shares[code])[train.group][:, None]])
     center, spread = X.mean(axis=0), X.std(axis=0)
     spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
+    if not standardize:
+        center, spread = np.zeros_like(center), np.ones_like(spread)
     objective = ExposureObjective((X - center) / spread, train, strengths, code, weighting=weighting)
-    start = np.zeros((len(strengths), X.shape[1]))
+    start = np.tile(initial_weights(init, X.shape[1]) * spread, (len(strengths), 1))
     steps = 3000 if max_iter is None else max_iter
     if solver == "gd":
         theta, _ = descend(objective, start, learning_rate=learning_rate, max_iter=steps, progress=progress)
@@ -210,7 +229,7 @@ class DELTR(LinearRanker):
     max_iter : iterations, 3000 by default
     learning_rate : of gd
     standardize : with ``reference``, as the published package does: one mean and deviation for the whole matrix, the
-        protected column put back as it was. Otherwise features are always standardised inside and it has no effect.
+        protected column put back as it was. Otherwise one by one, which moves no minimiser but speeds the way there.
     init : (d,) initial weights; None is 0, or with ``reference`` uniform in [0, 0.01)
     weighting : "queries" (the mean over queries) or "rows" (the published sum, each query counting once a row)
     solver : "lbfgs", which converges, or the original's "gd"
@@ -302,6 +321,8 @@ class DELTR(LinearRanker):
                 group_aware=self.group_aware,
                 max_iter=self.max_iter,
                 learning_rate=self.learning_rate,
+                standardize=self.standardize,
+                init=self.init,
                 progress=progress,
             )
         self.coef_, self.loss_, self.n_iter_ = path.coef[0], float(value[0]), path.steps
@@ -324,14 +345,16 @@ class DELTR(LinearRanker):
             self.scaling_ = (mean, deviation, int(columns[0]))
             features = (features - mean) / deviation
             features[:, columns[0]] = flag
-        start = np.random.RandomState(self.seed).rand(data.n_features) * 0.01 if self.init is None else self.init
+        start = np.random.RandomState(self.seed).rand(data.n_features) * 0.01
+        if self.init is not None:
+            start = initial_weights(self.init, data.n_features)
         steps = 3000 if self.max_iter is None else self.max_iter
         objective = ExposureObjective(
             features, data, np.array([float(self.gamma)]), code, weighting="rows", reference=True
         )
         theta, curve = descend(
             objective,
-            np.asarray(start, dtype=float)[None, :],
+            start[None, :],
             learning_rate=self.learning_rate,
             max_iter=steps,
             progress=progress,

@@ -20,6 +20,7 @@ from evenrank.ranking import Ranking, check_k
 
 # Two numbers this close are one: sums of k products of probabilities carry that much rounding.
 ROUNDING = 1e-12
+LONGEST = 5000
 
 
 class FAStar:
@@ -71,7 +72,8 @@ class FAStar:
 
     def adjusted_significance(self, k: int) -> Any:
         """The significance the table is built with: at most the one asked for; a float, or (shares,)."""
-        return self._each(np.array([self._solved(share, check_k(k))[0] for share in self._shares]))
+        self._tables(check_k(k))
+        return self._each(np.array([self._solved(share, k)[0] for share in self._shares]))
 
     def failure_probability(self, k: int) -> Any:
         """The exact probability that a list drawn with share p breaks `table` (k) at some position."""
@@ -82,6 +84,8 @@ class FAStar:
         )
 
     def _tables(self, k: int) -> NDArray[np.int64]:
+        if k > LONGEST:
+            raise ConfigError(f"k must be at most {LONGEST:,}, as a table takes k² numbers to make; got {k:,}.")
         return np.array([self._solved(share, k)[1] for share in self._shares])
 
     def _solved(self, share: float, k: int) -> tuple[float, NDArray[np.int64]]:

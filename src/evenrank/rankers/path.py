@@ -177,7 +177,7 @@ def fairness_path(
     across : how more than two groups are combined: "mean" over pairs, or "max" (gd and sgd)
     relative : ``alphas`` are fractions of α*, the strength at which the training gap vanishes (exact, squared)
     learning_rate : default 0.003 for gd and 0.0001 for sgd
-    max_iter : steps of gd
+    max_iter : steps of gd; the paper's 1500 of 0.003 stop short of the minimum, which more or longer steps reach
     epochs, batch_queries, batch_items, seed : of sgd
     progress : called with the fraction done
 
@@ -213,6 +213,7 @@ def fairness_path(
     for name, value in counts.items():
         if not (name == "batch_items" and value is None):
             check_number(value, name, least=1, whole=True)
+    check_number(seed, "seed", least=0, whole=True)
     rate = (SGD_RATE if solver == "sgd" else GD_RATE) if learning_rate is None else learning_rate
     check_number(rate, "learning_rate", least=np.finfo(float).tiny)
 
