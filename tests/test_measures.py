@@ -370,3 +370,23 @@ def test_names() -> None:
     assert measure_names([1, 3], ["ndcg", "dp"]) == ["ndcg@1", "ndcg@3", "dp@1", "dp@3"]
     with pytest.raises(ConfigError, match="got 0"):
         measure_names([0])
+
+
+def test_selection_rates_equal_fairlearn_s_metric_frame() -> None:
+    from fairlearn.metrics import MetricFrame, selection_rate
+
+    import evenrank as er
+
+    rng = np.random.default_rng(0)
+    n = 300
+    data = er.RankingData.from_arrays(
+        np.zeros((n, 0)), rng.integers(0, 2, n), rng.choice(list("abc"), n), rng.permutation(np.arange(n) // 6)
+    )
+    scores = rng.normal(size=n)
+    selected = data.to_caller(er.Ranking(data.to_stored(scores), data.query_ptr).top(2)) > 0.5
+    relevance, group = data.to_caller(data.relevance), data.to_caller(np.array(data.group_names)[data.group])
+    for among, rows in (("all", relevance >= 0), ("relevant", relevance == 1), ("irrelevant", relevance == 0)):
+        frame = MetricFrame(
+            metrics=selection_rate, y_true=relevance[rows], y_pred=selected[rows], sensitive_features=group[rows]
+        )
+        assert er.selection_rates(scores, data, 2, among=among) == pytest.approx(frame.by_group.to_dict())
