@@ -13,8 +13,9 @@ import numpy as np
 
 import common
 import evenrank as er
-from evenrank.intervals import REPLICATES, intervals, stacked, statistics, unstacked
+from evenrank.intervals import REPLICATES, intervals
 from evenrank.measures import measure_names
+from evenrank.query_sums import stacked, statistics, unstacked
 
 ITEMS = 10
 NAMES = measure_names((1, 3, 5, 10), ("ndcg", "precision", "recall", "dp", "eop", "eod", "four_fifths", "exposure_gap"))

@@ -17,8 +17,9 @@ import numpy as np
 
 import common
 import evenrank as er
-from evenrank.intervals import FEW, METHODS, Statistic, interval_of, resampled_sums, stacked, statistics, unstacked
+from evenrank.intervals import FEW, METHODS, interval_of
 from evenrank.notions import Pairs
+from evenrank.query_sums import Statistic, resampled_sums, stacked, statistics, unstacked
 
 SHORTEST, LONGEST = 6, 12
 TRUTH_QUERIES, BLOCK, AT_ONCE = 1_000_000, 20_000, 50

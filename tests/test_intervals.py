@@ -15,23 +15,12 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp, t
 
 import evenrank as er
-from evenrank import intervals as module
+from evenrank import query_sums as module
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.intervals import (
-    FEW,
-    METHODS,
-    Statistic,
-    interval,
-    interval_of,
-    intervals,
-    resampled_sums,
-    stacked,
-    statistics,
-    t_over_normal,
-    unstacked,
-)
+from evenrank.intervals import FEW, METHODS, interval, interval_of, intervals, t_over_normal
 from evenrank.measures import MEASURES
+from evenrank.query_sums import Statistic, resampled_sums, stacked, statistics, unstacked
 from oracles import Query, as_data, pooled
 from strategies import queries
 

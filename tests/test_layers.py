@@ -18,7 +18,7 @@ LAYERS = [
     {"checks", "data", "ranking"},
     {"notions", "losses"},
     {"measures", "moments"},
-    {"intervals", "comparisons", "bounds"},
+    {"query_sums", "intervals", "comparisons", "bounds"},
     {"io", "features", "datasets"},
     {"rankers"},
     {"lightgbm", "xgboost", "torch", "spark"},

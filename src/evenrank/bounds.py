@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, choose
-from evenrank.intervals import Statistic, statistics
 from evenrank.measures import parse_measure
 from evenrank.notions import NOTIONS, NotionLike, Pairs, as_notion, bind
+from evenrank.query_sums import Statistic, statistics
 
 METHODS = ("bernstein", "hoeffding")
 KINDS = ("uniform", "fixed", "hoeffding")

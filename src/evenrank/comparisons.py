@@ -10,21 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import DataError
-from evenrank.intervals import (
-    LEAST_FREEDOM,
-    REPLICATES,
-    Statistic,
-    by_id,
-    check_confidence,
-    check_replicates,
-    resampled_sums,
-    stacked,
-    statistics,
-    swapped_sums,
-    t_over_normal,
-    unstacked,
-)
+from evenrank.intervals import LEAST_FREEDOM, REPLICATES, check_confidence, check_replicates, t_over_normal
 from evenrank.notions import Pairs
+from evenrank.query_sums import Statistic, by_id, resampled_sums, stacked, statistics, swapped_sums, unstacked
 
 CLEAR = 3.0  # standard errors from 0 at which a gap's sign is taken as known
 ROUNDING = 1e-12  # a swap of all queries, or of those that do not differ, is as extreme as none

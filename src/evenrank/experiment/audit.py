@@ -25,9 +25,10 @@ from evenrank.experiment.audit_parts import (
     parts,
     shared_intervals,
 )
-from evenrank.intervals import METHODS, REPLICATES, check_confidence, statistics
+from evenrank.intervals import METHODS, REPLICATES, check_confidence
 from evenrank.measures import measure_names
 from evenrank.notions import NOTIONS
+from evenrank.query_sums import statistics
 from evenrank.ranking import check_k
 
 QUALITY = ("ndcg", "precision", "recall")

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from evenrank.data import RankingData
-from evenrank.intervals import Interval, Statistic, by_id, interval_of, resampled_sums, stacked, unstacked
+from evenrank.intervals import Interval, interval_of
 from evenrank.notions import NOTIONS
+from evenrank.query_sums import Statistic, by_id, resampled_sums, stacked, unstacked
 
 TOP_QUERIES = 5
 NOISE = 1e-12  # what rounding leaves of a gap of 0
