@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning, choose
 from evenrank.notions import ACROSS, ALIASES, NOTIONS, Contrast, bind, gamma_of
-from evenrank.ranking import Ranking, check_k
+from evenrank.ranking import Ranking, check_k, descending, discount_sums
 
 MODEL_CHUNK = 1 << 22
 GAINS = ("linear", "exponential")
@@ -48,11 +48,15 @@ class Evaluation:
 
     def ideal(self, k: int | None) -> NDArray[np.float64]:
         """The best DCG@k of each query, (q,)."""
-        ranking: Ranking = self._once("ideal", lambda: Ranking(self.gains, self.data.query_ptr))
-        best: NDArray[np.float64] = self._once(
-            ("ideal", k), lambda: self.per_query_sum(self.gains * ranking.exposure(k))
-        )
-        return best
+        data = self.data
+
+        def best() -> NDArray[np.float64]:
+            ordered = self._once("ordered", lambda: descending(self.gains, data.query_ptr))
+            place = np.arange(data.n_rows) - np.repeat(data.query_ptr[:-1], data.lengths)
+            return self.per_query_sum(ordered * np.diff(discount_sums(int(data.lengths.max()), k))[place])
+
+        found: NDArray[np.float64] = self._once(("ideal", k), best)
+        return found
 
     @cached_property
     def gains(self) -> NDArray[np.float64]:

@@ -48,6 +48,7 @@ class Ranking:
         self.query_ptr = query_ptr
         self.first: NDArray[np.int32] = first.reshape(scores.shape)
         self.size: NDArray[np.int32] = size.reshape(scores.shape)
+        self.untied = bool(size.max(initial=1) == 1)
 
     @property
     def rank(self) -> NDArray[np.float64]:
@@ -57,6 +58,8 @@ class Ranking:
     def top(self, k: int) -> NDArray[np.float64]:
         """Each row's probability of being among its query's first k (1 in a query of at most k items)."""
         k = min(check_k(k), len(self.first))
+        if self.untied:
+            return (self.first < k).astype(np.float64)
         return np.asarray(np.clip(k - self.first, 0, self.size) / self.size)
 
     def exposure(self, k: int | None = None) -> NDArray[np.float64]:
@@ -65,6 +68,8 @@ class Ranking:
             check_k(k)
         longest = int(np.diff(self.query_ptr).max())
         cumulative = discount_sums(longest, k)
+        if self.untied:
+            return np.asarray(np.diff(cumulative)[self.first])
         return np.asarray((cumulative[self.first + self.size] - cumulative[self.first]) / self.size)
 
 
@@ -84,6 +89,20 @@ def discount_sums(length: int, k: int | None = None) -> NDArray[np.float64]:
     sums = np.concatenate([[0.0], np.cumsum(discounts)])
     sums.flags.writeable = False
     return sums
+
+
+def descending(values: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[Any]:
+    """The values of each query, (n,), from its largest to its smallest.
+
+    >>> descending(np.array([1.0, 3.0, 2.0]), np.array([0, 2, 3])).tolist()
+    [3.0, 1.0, 2.0]
+    """
+    out = values.copy()
+    lengths = np.diff(ptr)
+    for length in np.unique(lengths[lengths > 1]).tolist():
+        rows = ptr[:-1][lengths == length][:, None] + np.arange(length)
+        out[rows] = -np.sort(-values[rows], axis=1)
+    return out
 
 
 def _places(
