@@ -51,7 +51,7 @@ $(VENV)-bench/.done: pyproject.toml benchmarks/requirements.txt
 # The exact versions that demo and test install; made with uv, which records no address.
 constraints: $(VENV)/.dev
 	$(PIP) uv
-	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --no-emit-index-url pyproject.toml requirements-dev.txt -o constraints.txt
+	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate pyproject.toml requirements-dev.txt -o constraints.txt
 
 clean:
 	rm -rf $(VENV) $(VENV)-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
