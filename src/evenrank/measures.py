@@ -310,18 +310,21 @@ def selection_rates(
     {'a': 0.5, 'b': 0.0}
     """
     check_k(k)
+    stored = data.to_stored(scores)
+    rates = group_rates(Ranking(stored, data.query_ptr, ties=ties), data, k, among)
+    return {name: float(rate) if stored.ndim == 1 else rate for name, rate in zip(data.group_names, rates, strict=True)}
+
+
+def group_rates(ranking: Ranking, data: RankingData, k: int, among: str = "all") -> NDArray[np.float64]:
+    """Selection rates as `selection_rates`, (groups,) or (groups, models); NaN for a group with no row there."""
     strata = {"all": np.ones(data.n_rows, bool), "relevant": data.relevant, "irrelevant": ~data.relevant}
     inside = strata[choose(among, strata, what="among")]
-    stored = data.to_stored(scores)
-    top = Ranking(stored, data.query_ptr, ties=ties).top(k)
     weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
-    rates = {}
-    for code, name in enumerate(data.group_names):
-        member = data.group == code if data.membership is None else data.membership[:, code]
-        share = np.where(inside, member * weight, 0.0)
-        rate = share @ top / share.sum() if share.sum() > 0 else np.full(top.shape[1:], np.nan)
-        rates[name] = float(rate) if stored.ndim == 1 else rate
-    return rates
+    codes = np.arange(data.n_groups)[:, None]
+    member = data.group == codes if data.membership is None else data.membership.T
+    share = np.where(inside, member * weight, 0.0)
+    total = share.sum(axis=1)
+    return _divide(share @ ranking.top(k), total if ranking.first.ndim == 1 else total[:, None])
 
 
 def measure_names(ks: Sequence[int], names: Sequence[str] = ("ndcg", "precision", "dp", "eop", "eod")) -> list[str]:

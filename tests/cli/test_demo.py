@@ -77,7 +77,7 @@ def test_four_groups_and_gd(run):
 @pytest.mark.usefixtures("quick")
 def test_an_existing_page_is_kept_if_anything_fails(run):
     Path("report.html").write_text("mine")
-    assert run("demo", "--solver", "sgd").code == 2
+    assert run("demo", "--solver", "magic").code == 2
     assert run("demo", "--group", "height").code == 2
     assert Path("report.html").read_text() == "mine"
     assert sorted(path.name for path in Path().iterdir()) == ["report.html"]

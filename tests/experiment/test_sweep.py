@@ -9,7 +9,8 @@ import pytest
 
 import evenrank as er
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.experiment.sweep import Curve, Sweep
+from evenrank.experiment.curves import Curve
+from evenrank.experiment.trials import Sweep
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,7 @@ def test_progress_reaches_the_end(data):
     [
         (
             {"methods": ["magic"]},
-            "method must be one of amortized, per_query, deltr, deltr_aware, fastar, fastar_unadjusted; got 'magic'",
+            "method must be one of amortized, per_query, deltr, .*; got 'magic'",
         ),
         ({"methods": []}, "at least one method, one notion and one k"),
         ({"notions": []}, "at least one method, one notion and one k"),
@@ -108,7 +109,7 @@ def test_progress_reaches_the_end(data):
         ({"strengths": [-1]}, r"strengths must be finite numbers ≥ 0; got \[-1\]"),
         ({"strengths": [np.nan]}, "strengths must be finite numbers ≥ 0"),
         ({"strengths": "many"}, "strengths must be finite numbers ≥ 0; got 'many'"),
-        ({"solver": "sgd"}, "solver must be one of exact, gd; got 'sgd'"),
+        ({"solver": "magic"}, "solver must be one of exact, gd, sgd; got 'magic'"),
         ({"folds": 1}, "folds must be a whole number from 2 to the 30 queries; got 1"),
         ({"folds": 31}, "folds must be a whole number from 2 to the 30 queries; got 31"),
         ({"folds": 2.5}, "folds must be a whole number from 2 to the 30 queries; got 2.5"),
@@ -123,7 +124,7 @@ def test_options_that_cannot_be_used(data, options, says):
 
 
 def test_data_without_groups_is_refused(data):
-    with pytest.raises(DataError, match="needs at least two"):
+    with pytest.raises(DataError, match="needs at least two; 'group' has no group labels"):
         er.sweep(data.with_group(None), strengths=[0.1], folds=2)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import evenrank as er
 from evenrank.errors import DataWarning
-from evenrank.experiment.sweep import Sweep
+from evenrank.experiment.trials import Sweep
 from evenrank.page.report import answer, percent, render, with_error
 
 HOSTILE = "</script ></script><!--<script><img src=x onerror=alert(1)> & \"double\" 'single' $title ${made} $ é"

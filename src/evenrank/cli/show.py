@@ -20,7 +20,7 @@ from evenrank.errors import ConfigError
 from evenrank.experiment.audit import GAPS, QUALITY, RATIO, UNLABELLED
 from evenrank.experiment.audit_words import TITLES
 from evenrank.experiment.methods import Method
-from evenrank.experiment.sweep import Sweep
+from evenrank.experiment.trials import Sweep
 from evenrank.measures import measure_names
 from evenrank.notions import NOTIONS
 from evenrank.page.report import answer, percent, with_error

@@ -2,18 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
+from evenrank.errors import ConfigError
 from evenrank.rankers.fastar import FAStar, protected_code
-from evenrank.rankers.path import fairness_path, strength_grid
+from evenrank.rankers.path import FairnessPath, fairness_path, strength_grid
 
-Run = Callable[[RankingData, RankingData, Sequence[str], NDArray[np.float64], str, int | None], NDArray[np.float64]]
+ANY = "any"
+LINEAR = ("loss", "ridge", "fit_intercept", "learning_rate", "max_iter", "epochs", "batch_queries", "batch_items")
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a method is run on: rows to train on and to test on under each grouping, which share their features.
+
+    Attributes
+    ----------
+    settings : the method's own options
+    """
+
+    train: tuple[RankingData, ...]
+    test: tuple[RankingData, ...]
+    notions: tuple[str, ...]
+    strengths: NDArray[np.float64]
+    ks: tuple[int, ...]
+    solver: str = "exact"
+    scale: str | None = "train"
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Test scores, (n, strengths), of one grouping, one notion (or `ANY`), and one k if the method is run for each."""
+
+    grouping: int
+    notion: str
+    k: int | None
+    scores: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -25,9 +58,11 @@ class Method:
     kind : "in-processing" (it trains) or "post-processing" (it re-ranks the scores of the strength-0 model)
     strength : its own name for the swept knob
     grid : its default strengths; 0 is its baseline
-    run : (train, test, notions, strengths, solver, k) → test scores, (n, notions · strengths) or (n, strengths)
+    run : task → parts, made one after the other so that only one's scores are in memory
+    options : names of the settings it takes
     by_notion : it trains for a notion; otherwise one run serves all
     by_k : it is run anew for each cut-off
+    extra : the optional dependency it needs
     """
 
     name: str
@@ -35,9 +70,18 @@ class Method:
     kind: str
     strength: str
     grid: Callable[[], NDArray[np.float64]]
-    run: Run
+    run: Callable[[Task], Iterator[Part]]
+    options: tuple[str, ...] = ()
     by_notion: bool = False
     by_k: bool = False
+    extra: str = ""
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """Refuse settings the method does not have."""
+        for name in settings:
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise ConfigError(f"setting {self.name}.{name} is not known; the settings of {self.name} are: {known}.")
 
 
 def share_grid() -> NDArray[np.float64]:
@@ -45,108 +89,77 @@ def share_grid() -> NDArray[np.float64]:
     return np.arange(50) / 50
 
 
-def _regularized(
-    train: RankingData,
-    test: RankingData,
-    notions: Sequence[str],
-    strengths: NDArray[np.float64],
-    solver: str,
-    k: int | None,
-    *,
-    scope: str,
-) -> NDArray[np.float64]:
-    return fairness_path(train, list(notions), strengths, solver, scope).scores(test)
+def other_group(train: RankingData) -> Any:
+    """The label of the largest group: the protected one if not the smallest is."""
+    return train.group_names[int(np.argmax(np.bincount(train.group[train.group >= 0], minlength=train.n_groups)))]
 
 
-def _deltr(
-    train: RankingData,
-    test: RankingData,
-    notions: Sequence[str],
-    strengths: NDArray[np.float64],
-    solver: str,
-    k: int | None,
-    *,
-    group_aware: bool,
-) -> NDArray[np.float64]:
+def _regularized(task: Task, *, scope: str) -> Iterator[Part]:
+    """All groupings, notions and strengths train together."""
+    options = {"scale": task.scale, "seed": task.seed, **task.settings}
+    path = fairness_path(list(task.train), list(task.notions), task.strengths, task.solver, scope, **options)
+    size = len(task.strengths)
+    parts = [(grouping, notion) for grouping in range(len(task.train)) for notion in task.notions]
+    for number, (grouping, notion) in enumerate(parts):
+        models = slice(number * size, (number + 1) * size)
+        yield Part(grouping, notion, None, _some(path, models).scores(task.test[grouping]))
+
+
+def _some(path: FairnessPath, models: slice) -> FairnessPath:
+    return replace(path, coef=path.coef[models], intercept=path.intercept[models], alphas=path.alphas[models])
+
+
+def _deltr(task: Task, *, group_aware: bool, larger: bool) -> Iterator[Part]:
     from evenrank.rankers.deltr import deltr_path
 
-    return deltr_path(train, strengths, group_aware=group_aware)[0].scores(test)
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        protected = other_group(train) if larger else None
+        path, _ = deltr_path(train, task.strengths, group_aware=group_aware, protected=protected, **task.settings)
+        yield Part(grouping, ANY, None, path.scores(test))
 
 
-def _fastar(
-    train: RankingData,
-    test: RankingData,
-    notions: Sequence[str],
-    strengths: NDArray[np.float64],
-    solver: str,
-    k: int | None,
-    *,
-    adjust: bool,
-) -> NDArray[np.float64]:
+def _fastar(task: Task, *, adjust: bool, larger: bool) -> Iterator[Part]:
     """Re-rank the strength-0 model's scores by the table for k; share 0 leaves them alone."""
-    plain = fairness_path(train, "demographic_parity", [0.0], solver).scores(test)[:, 0]
-    protected = train.group_names[protected_code(train, None)]
-    out = np.repeat(plain[:, None], len(strengths), axis=1)
-    shares = strengths > 0
-    if shares.any():
-        out[:, shares] = FAStar(strengths[shares], adjust=adjust, protected=protected).rerank(plain, test, k)
-    return out
+    own = {name: value for name, value in task.settings.items() if name == "significance"}
+    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
+    options.pop("significance", None)
+    plain = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options).scores(task.test[0])[:, 0]
+    shares = task.strengths > 0
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        protected = other_group(train) if larger else train.group_names[protected_code(train, None)]
+        ranker = FAStar(task.strengths[shares], adjust=adjust, protected=protected, **own)
+        for k in task.ks:
+            out = np.repeat(plain[:, None], len(task.strengths), axis=1)
+            if shares.any():
+                out[:, shares] = ranker.rerank(plain, test, k)
+            yield Part(grouping, ANY, k, out)
+
+
+def _regularized_method(name: str, title: str) -> Method:
+    run = partial(_regularized, scope=name)
+    return Method(name, title, "in-processing", "alpha", strength_grid, run, LINEAR, by_notion=True)
+
+
+def _deltr_method(name: str, title: str, *, group_aware: bool = False, larger: bool = False) -> Method:
+    run = partial(_deltr, group_aware=group_aware, larger=larger)
+    return Method(name, title, "in-processing", "gamma", strength_grid, run, ("weighting", "max_iter", "tolerance"))
+
+
+def _fastar_method(name: str, title: str, *, adjust: bool = True, larger: bool = False) -> Method:
+    run = partial(_fastar, adjust=adjust, larger=larger)
+    return Method(name, title, "post-processing", "p", share_grid, run, ("significance", *LINEAR), by_k=True)
 
 
 METHODS = {
     method.name: method
     for method in (
-        Method(
-            "amortized",
-            "fairness regularisation, gaps pooled over all queries (the paper's method)",
-            "in-processing",
-            "alpha",
-            strength_grid,
-            partial(_regularized, scope="amortized"),
-            by_notion=True,
-        ),
-        Method(
-            "per_query",
-            "fairness regularisation, gaps within each query (the paper's ablation)",
-            "in-processing",
-            "alpha",
-            strength_grid,
-            partial(_regularized, scope="per_query"),
-            by_notion=True,
-        ),
-        Method(
-            "deltr",
-            "ListNet with a penalty on disparate exposure",
-            "in-processing",
-            "gamma",
-            strength_grid,
-            partial(_deltr, group_aware=False),
-        ),
-        Method(
-            "deltr_aware",
-            "DELTR with the protected flag as a feature",
-            "in-processing",
-            "gamma",
-            strength_grid,
-            partial(_deltr, group_aware=True),
-        ),
-        Method(
-            "fastar",
-            "FA*IR: a minimum of protected items in every prefix, significance adjusted",
-            "post-processing",
-            "p",
-            share_grid,
-            partial(_fastar, adjust=True),
-            by_k=True,
-        ),
-        Method(
-            "fastar_unadjusted",
-            "FA*IR without the adjustment",
-            "post-processing",
-            "p",
-            share_grid,
-            partial(_fastar, adjust=False),
-            by_k=True,
-        ),
+        _regularized_method("amortized", "fairness regularisation, gaps pooled over all queries (the paper's method)"),
+        _regularized_method("per_query", "fairness regularisation, gaps within each query (the paper's ablation)"),
+        _deltr_method("deltr", "ListNet with a penalty on disparate exposure"),
+        _deltr_method("deltr_aware", "DELTR with the protected flag as a feature", group_aware=True),
+        _deltr_method("deltr_larger", "DELTR with the larger group as the protected one", larger=True),
+        _fastar_method("fastar", "FA*IR: a minimum of protected items in every prefix, significance adjusted"),
+        _fastar_method("fastar_unadjusted", "FA*IR without the adjustment", adjust=False),
+        _fastar_method("fastar_larger", "FA*IR with the larger group as the protected one", larger=True),
     )
 }

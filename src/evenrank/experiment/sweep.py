@@ -1,210 +1,77 @@
-"""`sweep`: train and measure every method, notion, strength and fold; `Sweep` is the table that comes of it."""
+"""`sweep`: train and measure every method, notion, strength and fold."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import os
+import platform
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, choose
+from evenrank.errors import ConfigError, DataError, DataWarning, choose
+from evenrank.experiment.examples import PLACES, Titles, choose_queries, describe
 from evenrank.experiment.methods import METHODS
-from evenrank.measures import measure, measure_names
+from evenrank.experiment.plan import Block, Groupings, Plan, Runner
+from evenrank.experiment.run_folder import RunFolder
+from evenrank.experiment.trials import Sweep
+from evenrank.extras import require
 from evenrank.notions import NOTIONS, as_notion
+from evenrank.rankers.path import SCALES, SOLVERS
+from evenrank.ranking import check_k
 
-QUALITIES = ("ndcg", "precision")
-FAIRNESS = (*NOTIONS, "four_fifths", "exposure_gap")
-ANY = "any"
-SWEPT = ("exact", "gd")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One trained and measured model."""
-
-    method: str
-    notion: str
-    strength: float
-    fold: int
-    seed: int
-    values: dict[str, float]
-    seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Quality and violation against strength, averaged over folds, (strengths,) each.
-
-    A strength is *worse* if its mean quality is below that of strength 0 by more than the sum of their standard errors;
-    ``reduction`` is (Γ(0) − Γ(α)) / Γ(0).
-    """
-
-    method: str
-    notion: str
-    quality_name: str
-    violation_name: str
-    strengths: NDArray[np.float64]
-    quality: NDArray[np.float64]
-    quality_error: NDArray[np.float64]
-    violation: NDArray[np.float64]
-    violation_error: NDArray[np.float64]
-
-    @property
-    def worse(self) -> NDArray[np.bool_]:
-        # An error that is not known (one fold only) allows no drop, and a quality that is not known is worse.
-        allowed = np.nan_to_num(self.quality_error + self.quality_error[0])
-        worse = np.asarray(~(self.quality[0] - self.quality <= allowed))
-        worse[0] = False
-        return worse
-
-    @property
-    def reduction(self) -> NDArray[np.float64]:
-        base = self.violation[0]
-        return (base - self.violation) / base if base > 0 else np.full(len(self.violation), np.nan)
-
-    @property
-    def best(self) -> int:
-        """The fairest strength whose quality is not significantly worse (the weakest of them)."""
-        return int(np.argmin(np.where(self.worse | np.isnan(self.violation), np.inf, self.violation)))
-
-    @property
-    def max_reduction(self) -> float:
-        return float(self.reduction[self.best])
-
-    @property
-    def mean_reduction(self) -> float:
-        return float(self.reduction[~self.worse].mean())
-
-
-class Sweep:
-    """A table of trials, a row each, with what was asked."""
-
-    def __init__(self, columns: dict[str, Any], ks: Sequence[int], about: dict[str, Any]) -> None:
-        self.columns = columns
-        self.ks = tuple(ks)
-        self.about = about
-
-    def __len__(self) -> int:
-        return len(self.columns["strength"])
-
-    @property
-    def methods(self) -> list[str]:
-        return list(dict.fromkeys(self.columns["method"]))
-
-    @property
-    def notions(self) -> list[str]:
-        """Those asked for; a method that knows no notions is measured by each of them."""
-        return list(self.about.get("notions") or dict.fromkeys(self.columns["notion"]))
-
-    def frame(self) -> Any:
-        """The trials as a polars frame."""
-        import polars as pl
-
-        return pl.DataFrame(self.columns)
-
-    def __iter__(self) -> Iterator[Trial]:
-        return self.trials()
-
-    def trials(self) -> Iterator[Trial]:
-        for row in self.frame().iter_rows(named=True):
-            own = {name: row.pop(name) for name in ("method", "notion", "strength", "fold", "seed", "seconds")}
-            yield Trial(values=row, **own)
-
-    def curve(self, notion: str, k: int, *, method: str | None = None, quality: str = "ndcg") -> Curve:
-        """One method's curve for one notion, measured by that notion at k."""
-        name = as_notion(notion).name
-        chosen = (np.array(self.columns["method"]) == (method or self.methods[0])) & (
-            np.isin(self.columns["notion"], [name, ANY])
-        )
-        quality_name, violation_name = f"{quality}@{k}", f"{name}@{k}"
-        if not chosen.any() or violation_name not in self.columns or quality_name not in self.columns:
-            raise ConfigError(
-                f"the sweep has no curve for {name} at k={k}, method {method or self.methods[0]!r} and {quality!r}; "
-                f"it has notions {self.notions}, k in {list(self.ks)}, methods {self.methods}."
-            )
-        strength = np.array(self.columns["strength"])[chosen]
-        strengths = np.unique(strength)
-        folds = np.array(self.columns["fold"])[chosen]
-
-        def by_strength(column: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            values = np.array(self.columns[column])[chosen]
-            order = np.lexsort([folds, strength])
-            table = values[order].reshape(len(strengths), -1)
-            return _mean_and_error(table)
-
-        return Curve(
-            method or self.methods[0],
-            name,
-            quality_name,
-            violation_name,
-            strengths,
-            *by_strength(quality_name),
-            *by_strength(violation_name),
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints: the configuration and, for each curve, its means, errors and what comes free."""
-        curves = []
-        for method in self.methods:
-            for notion in self.notions:
-                for k in self.ks:
-                    curve = self.curve(notion, k, method=method)
-                    curves.append(
-                        {
-                            "method": method,
-                            "notion": notion,
-                            "k": k,
-                            "strength": curve.strengths.tolist(),
-                            curve.quality_name: curve.quality.tolist(),
-                            f"{curve.quality_name} error": curve.quality_error.tolist(),
-                            curve.violation_name: curve.violation.tolist(),
-                            f"{curve.violation_name} error": curve.violation_error.tolist(),
-                            "significantly_worse": curve.worse.tolist(),
-                            "best_strength": float(curve.strengths[curve.best]),
-                            "max_reduction": curve.max_reduction,
-                            "mean_reduction": curve.mean_reduction,
-                        }
-                    )
-        return {"about": self.about, "curves": curves}
-
-
-def _mean_and_error(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Over the folds (columns) that have a value: a fold that lacks a group or anything relevant has none.
-
-    Which folds those are depends on the data and not on the scores, so all strengths are averaged over the same ones.
-    """
-    table = table[:, ~np.isnan(table).all(axis=0)]
-    count = table.shape[1]
-    nothing = np.full(len(table), np.nan)
-    mean = table.mean(axis=1) if count else nothing
-    return mean, table.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else nothing
+FOLDS = 5
+ONE = "group"  # the name of the grouping of data given without one
 
 
 def sweep(
-    data: RankingData,
+    data: RankingData | Mapping[str, RankingData],
     methods: Sequence[str] = ("amortized",),
     notions: Sequence[str] = tuple(NOTIONS),
-    strengths: ArrayLike | None = None,
+    strengths: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ks: Sequence[int] = (1, 3, 5),
-    folds: int | ArrayLike = 5,
+    folds: int | ArrayLike | None = None,
     seed: int = 0,
     *,
+    test: RankingData | Mapping[str, RankingData] | None = None,
+    seeds: int | Sequence[int] | None = None,
+    test_share: float = 0.2,
     solver: str = "exact",
+    scale: str | None = "train",
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    n_jobs: int = 1,
+    examples: int = 100,
+    titles: Titles | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Sweep:
-    """Cross-validate by query: every strength of every notion of a fold trains together.
+    """Train and measure by cross-validation, or over seeds: every strength and notion of a split trains together.
 
     Parameters
     ----------
-    methods, notions : names
-    strengths : the grid, (A,); None is each method's own. 0, the baseline, is added if absent
+    data : the rows, or several groupings of the same rows by name (see `RankingData.with_group`)
+    methods, notions : names; see `evenrank methods`
+    strengths : the grid, (A,), for all methods or by method; None is each method's own. 0, the baseline, is added
     ks : cut-offs of the measures
-    folds : their number, or each query's own fold, (q,)
-    solver : "exact" or "gd"
+    folds : their number (5 by default), or each query's own fold, (q,); errors are standard errors over folds
+    test : held-out data in the form of ``data``: no folds, and errors are standard deviations over ``seeds``
+    seeds : their number or the seeds themselves; without ``test`` each draws its own random split of the queries
+    test_share : share of the queries that such a split holds out
+    solver : "exact", "gd" or "sgd", of the linear methods
+    scale : how their features are standardised, as in `fairness_path`
+    settings : method → its own options, say ``{"lightgbm": {"n_estimators": 50}}``
+    out : a run folder. It keeps every finished block, so that the same call goes on where a stopped one was
+    n_jobs : processes that run blocks beside each other; -1 is one a core
+    examples : number of queries whose rankings are kept for the report
+    titles : texts of queries and items for the report
+    progress : called with the fraction done
 
     Examples
     --------
@@ -214,67 +81,195 @@ def sweep(
     >>> len(result), result.curve("dp", 5).max_reduction > 0
     (10, True)
     """
-    names = list(dict.fromkeys(as_notion(notion).name for notion in _several(notions)))
-    methods = list(dict.fromkeys(choose(name, METHODS, what="method") for name in _several(methods)))
-    ks = list(dict.fromkeys(np.atleast_1d(ks).tolist()))
-    if not names or not methods or not ks:
+    names = tuple(dict.fromkeys(as_notion(notion).name for notion in _several(notions)))
+    chosen = list(dict.fromkeys(choose(name, METHODS, what="method") for name in _several(methods)))
+    cuts = tuple(dict.fromkeys(check_k(k) for k in np.atleast_1d(np.asarray(ks)).tolist()))
+    if not names or not chosen or not cuts:
         raise ConfigError("a sweep needs at least one method, one notion and one k.")
-    choose(solver, SWEPT, what="solver")
-    given = None if strengths is None else _checked_grid(strengths)
-    fold_of = _fold_of(data, folds, seed)
-    wanted = measure_names(ks, [*QUALITIES, *FAIRNESS])
-    columns: dict[str, list[Any]] = {name: [] for name in ("method", "notion", "strength", "fold", "seed", "seconds")}
-    columns |= {name: [] for name in wanted}
-    numbers = np.unique(fold_of).tolist()
-    started = time.perf_counter()
-    for done, (fold, name) in enumerate((fold, name) for fold in numbers for name in methods):
-        method = METHODS[name]
-        grid = method.grid() if given is None else given
-        train, test = data.take(fold_of != fold), data.take(fold_of == fold)
-        began = time.perf_counter()
-        values: dict[str, Any] = {}
-        for k in ks if method.by_k else [None]:
-            scores = method.run(train, test, names, grid, solver, k)
-            values |= measure(scores, test, wanted if k is None else measure_names([k], [*QUALITIES, *FAIRNESS]))
-        trained = names if method.by_notion else [ANY]
-        models = len(trained) * len(grid)
-        columns["method"] += [name] * models
-        columns["notion"] += [notion for notion in trained for _ in grid]
-        columns["strength"] += np.tile(grid, len(trained)).tolist()
-        columns["fold"] += [int(fold)] * models
-        columns["seed"] += [seed] * models
-        columns["seconds"] += [(time.perf_counter() - began) / models] * models
-        for column in wanted:
-            columns[column] += values[column].tolist()
-        if progress is not None:
-            progress((done + 1) / (len(numbers) * len(methods)))
-    about = {
-        "rows": data.n_rows,
-        "queries": data.n_queries,
-        "features": data.n_features,
-        "groups": {str(name): float((data.group == code).mean()) for code, name in enumerate(data.group_names)},
-        "folds": len(numbers),
-        "seed": seed,
-        "solver": solver,
-        "notions": names,
-        "models": len(columns["fold"]),
-        "seconds": time.perf_counter() - started,
+    choose(solver, SOLVERS, what="solver")
+    if scale not in SCALES:
+        raise ConfigError(f"scale must be 'train', 'dataset' or None; got {scale!r}.")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise ConfigError(f"n_jobs must be a number of processes, or -1 for one a core; got {n_jobs!r}.")
+    if isinstance(examples, bool) or not isinstance(examples, int) or examples < 0:
+        raise ConfigError(f"examples must be a whole number ≥ 0; got {examples!r}.")
+    groupings = _groupings(data, "data")
+    tests = None if test is None else _groupings(test, "test")
+    if tests is not None:
+        _refuse_other_groups(groupings, tests)
+    for name, own in (settings or {}).items():
+        METHODS[choose(name, METHODS, what="a method of settings")].check(own)
+    for name in chosen:
+        if METHODS[name].extra:
+            require(METHODS[name].extra)
+    fold_of, splits, spread = _splits(groupings, tests, folds, seed, seeds, test_share)
+    tested = groupings if tests is None else tests
+    plan = Plan(
+        groupings=groupings,
+        tests=tests,
+        fold_of=fold_of,
+        blocks=tuple(Block(name, *split) for split in splits for name in chosen),
+        notions=names,
+        grids={name: _grid(strengths, name) for name in chosen},
+        ks=cuts,
+        solver=solver,
+        scale=scale,
+        settings=settings or {},
+        examples=choose_queries(tested, examples, min(cuts), seed),
+        places=min(PLACES, max(cuts)),
+    )
+    config = {
+        "asked": plan.asked(),
+        "data": plan.fingerprint(),
+        "versions": _versions(chosen),
+        "made": {"command": _command(), "began": datetime.now(UTC).isoformat(timespec="seconds")},
+        "measures": [*plan.measures, *plan.rates],
+        "about": _about(plan, seed, spread, len(splits)),
     }
-    return Sweep(columns, ks, about)
+    shown = describe(tested, plan.examples, titles)
+    records = _run(plan, config, shown, out, n_jobs, progress)
+    result = Sweep.of(config, records, shown)
+    if out is not None:
+        for file in ("trials.csv", "trials.parquet"):
+            result.write(os.path.join(out, file))
+    return result
+
+
+def _run(
+    plan: Plan,
+    config: dict[str, Any],
+    shown: list[dict[str, Any]],
+    out: str | os.PathLike[str] | None,
+    n_jobs: int,
+    progress: Callable[[float], None] | None,
+) -> list[dict[str, Any]]:
+    """Run the blocks that the run folder does not have yet, writing each down as it is finished."""
+    folder = None if out is None else RunFolder(out)
+    if folder is not None:
+        folder.begin(config, shown)
+    said: set[str] = set()
+    with nullcontext() if folder is None else folder.journal() as journal:
+        records = [] if folder is None else folder.blocks()
+        done = {Block(**record["block"]) for record in records}
+        todo = [block for block in plan.blocks if block not in done]
+        _relay(records, said)
+        for record in _results(plan, todo, n_jobs):
+            if journal is not None:
+                journal.append(record)
+            records.append(record)
+            _relay([record], said)
+            if progress is not None:
+                progress(len(records) / len(plan.blocks))
+    return records
+
+
+def _results(plan: Plan, todo: Sequence[Block], n_jobs: int) -> Iterable[dict[str, Any]]:
+    if n_jobs == 1 or len(todo) < 2:
+        return map(Runner(plan).run, todo)
+    return _in_parallel(plan, todo, n_jobs)
+
+
+def _in_parallel(plan: Plan, todo: Sequence[Block], n_jobs: int) -> Iterator[dict[str, Any]]:
+    from joblib import Parallel, delayed
+
+    jobs = (delayed(_one)(plan, block) for block in todo)
+    yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
+
+
+def _one(plan: Plan, block: Block) -> dict[str, Any]:
+    return Runner(plan).run(block)
+
+
+def _relay(records: Sequence[dict[str, Any]], said: set[str]) -> None:
+    """Each of the blocks' warnings once."""
+    for record in records:
+        for message in record["warnings"]:
+            if message not in said:
+                said.add(message)
+                warnings.warn(message, DataWarning, stacklevel=4)
+
+
+# ---------------------------------------------------------------------- what was asked
 
 
 def _several(names: Sequence[str] | str) -> Sequence[str]:
     return [names] if isinstance(names, str) else names
 
 
-def _checked_grid(strengths: ArrayLike) -> NDArray[np.float64]:
+def _groupings(data: RankingData | Mapping[str, RankingData], what: str) -> Groupings:
+    groupings = {ONE: data} if isinstance(data, RankingData) else dict(data)
+    first = next(iter(groupings.values()), None)
+    if first is None or not all(isinstance(one, RankingData) for one in groupings.values()):
+        raise DataError(f"{what} must be a RankingData, or groupings of one by name; got {data!r}.")
+    for name, one in groupings.items():
+        if one.features is not first.features:
+            raise DataError(f"{what}: grouping {name!r} has other rows; make groupings with RankingData.with_group.")
+        if one.n_groups < 2:
+            found = f"only {one.group_names[0]!r}" if one.n_groups else "no group labels"
+            raise DataError(f"{what}: a sweep compares groups and needs at least two; {name!r} has {found}.")
+        one.need_labels("a sweep")
+    return groupings
+
+
+def _refuse_other_groups(groupings: Groupings, tests: Groupings) -> None:
+    if list(groupings) != list(tests):
+        raise DataError(f"test must have the groupings of data, {list(groupings)}; it has {list(tests)}.")
+    for name, train in groupings.items():
+        if tests[name].group_names != train.group_names:
+            raise DataError(
+                f"test must have the groups of data, {list(train.group_names)}; it has {list(tests[name].group_names)}."
+            )
+
+
+def _splits(
+    groupings: Groupings,
+    tests: Groupings | None,
+    folds: int | ArrayLike | None,
+    seed: int,
+    seeds: int | Sequence[int] | None,
+    test_share: float,
+) -> tuple[NDArray[np.int64] | None, list[tuple[int, int]], str]:
+    """Each query's fold in each repeat, the (fold, seed) of each split, and what the errors are."""
+    data = next(iter(groupings.values()))
+    if tests is None and seeds is None:
+        fold_of = _fold_of(data, FOLDS if folds is None else folds, seed)
+        return fold_of[None], [(fold, seed) for fold in np.unique(fold_of).tolist()], "standard error"
+    if folds is not None:
+        raise ConfigError("folds go neither with test nor with seeds; leave folds out, or the other.")
+    chosen = _seeds(seeds, seed)
+    splits = [(0, one) for one in chosen]
+    if tests is not None:
+        return None, splits, "standard deviation"
+    if not 0 < test_share < 1:
+        raise ConfigError(f"test_share must be a share of the queries between 0 and 1; got {test_share!r}.")
+    held = min(max(1, round(test_share * data.n_queries)), data.n_queries - 1)
+    if held < 1:
+        raise ConfigError("a random split needs at least two queries; the data has one.")
+    fold_of = np.ones((len(chosen), data.n_queries), np.int64)
+    for number, one in enumerate(chosen):
+        drawn = data.sorted_queries[np.random.default_rng(one).permutation(data.n_queries)[:held]]
+        fold_of[number, drawn] = 0
+    return fold_of, splits, "standard deviation"
+
+
+def _seeds(seeds: int | Sequence[int] | None, seed: int) -> list[int]:
+    chosen = [seed] if seeds is None else list(range(seed, seed + seeds)) if isinstance(seeds, int) else list(seeds)
+    if not chosen or not all(isinstance(one, int | np.integer) and one >= 0 for one in chosen):
+        raise ConfigError(f"seeds must be a number ≥ 1 or whole numbers ≥ 0; got {seeds!r}.")
+    return list(dict.fromkeys(int(one) for one in chosen))
+
+
+def _grid(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) -> NDArray[np.float64]:
     """The distinct strengths and 0, ascending."""
+    given = strengths.get(method) if isinstance(strengths, Mapping) else strengths
+    if given is None:
+        return METHODS[method].grid()
     try:
-        grid = np.asarray(strengths, dtype=np.float64).ravel()
+        grid = np.asarray(given, dtype=np.float64).ravel()
     except (TypeError, ValueError):
         grid = np.array([np.nan])
     if not (np.isfinite(grid) & (grid >= 0)).all():
-        raise ConfigError(f"strengths must be finite numbers ≥ 0; got {strengths!r}.")
+        raise ConfigError(f"strengths must be finite numbers ≥ 0; got {given!r}.")
     return np.unique(np.append(grid, 0.0))
 
 
@@ -290,4 +285,47 @@ def _fold_of(data: RankingData, folds: int | ArrayLike, seed: int) -> NDArray[An
         )
     if len(np.unique(fold_of)) < 2:
         raise ConfigError(f"folds must hold at least two different folds; every query is in fold {fold_of[0]}.")
-    return fold_of
+    return fold_of.astype(np.int64)
+
+
+# ---------------------------------------------------------------------- what is written down
+
+
+def _about(plan: Plan, seed: int, spread: str, repeats: int) -> dict[str, Any]:
+    """What a reader of the results wants to know."""
+    data = next(iter(plan.groupings.values()))
+    groups = {
+        name: {str(label): float((one.group == code).mean()) for code, label in enumerate(one.group_names)}
+        for name, one in plan.groupings.items()
+    }
+    return {
+        "rows": data.n_rows,
+        "queries": data.n_queries,
+        "features": data.n_features,
+        "groups": next(iter(groups.values())) if len(groups) == 1 else groups,
+        "folds": repeats,
+        "repeats": "folds" if spread == "standard error" else "seeds",
+        "spread": spread,
+        "seed": seed,
+        "solver": plan.solver,
+        "scale": plan.scale,
+        "notions": list(plan.notions),
+    }
+
+
+def _versions(methods: Sequence[str]) -> dict[str, str]:
+    out = {"python": platform.python_version()}
+    extras = [METHODS[name].extra for name in methods if METHODS[name].extra]
+    for package in ("evenrank", "numpy", "scipy", "scikit-learn", *extras):
+        for distribution in (package, f"{package}-cpu"):
+            try:
+                out[package] = version(distribution)
+                break
+            except PackageNotFoundError:
+                continue
+    return out
+
+
+def _command() -> str:
+    program = os.path.basename(sys.argv[0]) if sys.argv and sys.argv[0] else "python"
+    return " ".join([program, *sys.argv[1:]])

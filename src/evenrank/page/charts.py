@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from evenrank.experiment.sweep import Curve, Sweep
+from evenrank.experiment.curves import Curve
+from evenrank.experiment.trials import Sweep
 
 # Okabe and Ito's colours: distinct for colour-blind readers too.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]

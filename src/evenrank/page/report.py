@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from evenrank.experiment.sweep import Curve, Sweep
+from evenrank.experiment.curves import Curve
+from evenrank.experiment.trials import Sweep
 
 
 def render(sweep: Sweep, *, title: str, subtitle: str, made: str) -> str:

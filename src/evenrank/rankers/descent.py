@@ -42,11 +42,12 @@ class Penalty:
             self.weight[models, columns] = alphas[:, None] * term.pairs.weight
             self.parts.append((models, columns))
             start += len(term.rows)
-        self.by_pair = all(term.pairs.across == "mean" for term in terms)
+        # Few contrasts: one product for all models. Many (one a query): a model meets only its own notion's.
+        self.together = len(self.rows) <= 4 * len(terms) and all(term.pairs.across == "mean" for term in terms)
 
     def subgradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of α·Γ in the weights, (models, width)."""
-        if self.by_pair:
+        if self.together:
             return np.asarray((np.sign(theta @ self.rows.T) * self.weight) @ self.rows)
         out = np.empty_like(theta)
         for term, (models, _) in zip(self.terms, self.parts, strict=True):

@@ -1,0 +1,100 @@
+"""`Curve`: quality and violation of one method along its strengths, and what of it comes free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+SPREADS = ("standard error", "standard deviation")
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Quality and violation against strength, averaged over repeats (folds or seeds), (strengths,) each.
+
+    A strength is *worse* if its mean quality is below that of strength 0 by more than the sum of their errors;
+    ``reduction`` is (Γ(0) − Γ(α)) / Γ(0).
+    """
+
+    method: str
+    notion: str
+    quality_name: str
+    violation_name: str
+    strengths: NDArray[np.float64]
+    quality: NDArray[np.float64]
+    quality_error: NDArray[np.float64]
+    violation: NDArray[np.float64]
+    violation_error: NDArray[np.float64]
+    grouping: str = ""
+
+    @property
+    def k(self) -> int:
+        return int(self.violation_name.rpartition("@")[2])
+
+    @property
+    def worse(self) -> NDArray[np.bool_]:
+        # An error that is not known (one fold only) allows no drop, and a quality that is not known is worse.
+        allowed = np.nan_to_num(self.quality_error + self.quality_error[0])
+        worse = np.asarray(~(self.quality[0] - self.quality <= allowed))
+        worse[0] = False
+        return worse
+
+    @property
+    def reduction(self) -> NDArray[np.float64]:
+        base = self.violation[0]
+        return (base - self.violation) / base if base > 0 else np.full(len(self.violation), np.nan)
+
+    @property
+    def best(self) -> int:
+        """The fairest strength whose quality is not significantly worse (the weakest of them)."""
+        return int(np.argmin(np.where(self.worse | np.isnan(self.violation), np.inf, self.violation)))
+
+    @property
+    def max_reduction(self) -> float:
+        return float(self.reduction[self.best])
+
+    @property
+    def mean_reduction(self) -> float:
+        return float(self.reduction[~self.worse].mean())
+
+    @property
+    def front(self) -> NDArray[np.bool_]:
+        """Pareto-optimal strengths: none other has at least the quality and at most the violation, one of them better.
+
+        Of equal points the weakest strength counts.
+        """
+        return pareto_front(self.quality, self.violation)
+
+
+def pareto_front(quality: NDArray[np.float64], violation: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which points no other point beats in both; of equal points the first; a point with a NaN is not on it.
+
+    >>> pareto_front(np.array([0.9, 0.8, 0.7, 0.7]), np.array([0.3, 0.1, 0.2, 0.1])).tolist()
+    [True, True, False, False]
+    """
+    known = ~(np.isnan(quality) | np.isnan(violation))
+    order = np.lexsort([np.arange(len(quality)), violation, -quality])
+    order = order[known[order]]
+    lowest = np.minimum.accumulate(np.concatenate([[np.inf], violation[order]]))[:-1]
+    front = np.zeros(len(quality), bool)
+    front[order[violation[order] < lowest]] = True
+    return front
+
+
+def mean_and_error(
+    table: NDArray[np.float64], spread: str = "standard error"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Over the repeats (columns) that have a value: a fold that lacks a group or anything relevant has none.
+
+    Which folds those are depends on the data and not on the scores, so all strengths are averaged over the same ones.
+    """
+    table = table[:, ~np.isnan(table).all(axis=0)]
+    count = table.shape[1]
+    nothing = np.full(len(table), np.nan)
+    mean = table.mean(axis=1) if count else nothing
+    if count < 2:
+        return mean, nothing
+    error = table.std(axis=1, ddof=1)
+    return mean, error / np.sqrt(count) if spread == "standard error" else error

@@ -1,0 +1,108 @@
+"""Example queries of a sweep: what stood in their top places at each strength, kept small enough for a page."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+
+PLACES = 10  # the most places kept of a list
+
+
+@dataclass(frozen=True)
+class Titles:
+    """Texts to show instead of ids: query id → text and item id → text; an id without one is shown itself."""
+
+    query: Mapping[Any, str]
+    item: Mapping[Any, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Queries with their items, and the top places under each method, grouping, notion (and k, where it matters).
+
+    Attributes
+    ----------
+    queries : one dictionary each: id, title, and items with id, title, relevance, relevant and a group a grouping
+    tops : (method, grouping, notion, k) → (queries, places, strengths) item numbers, -1 where a list is shorter or the
+        query was never tested
+    """
+
+    queries: list[dict[str, Any]]
+    tops: dict[tuple[str, str, str, int | None], NDArray[np.int16]]
+
+
+def choose_queries(groupings: Mapping[str, RankingData], number: int, least: int, seed: int) -> NDArray[np.int64]:
+    """Up to ``number`` queries, by number, whose lists are longer than ``least`` and have two groups of a grouping.
+
+    The choice depends on the ids and the seed alone. If no query qualifies, any may be chosen.
+    """
+    data = next(iter(groupings.values()))
+    mixed = np.zeros(data.n_queries, bool)
+    for grouping in groupings.values():
+        lowest = np.minimum.reduceat(
+            np.where(grouping.group < 0, np.iinfo(np.int32).max, grouping.group), data.query_ptr[:-1]
+        )
+        mixed |= np.maximum.reduceat(grouping.group, data.query_ptr[:-1]) > lowest
+    fitting = mixed & (data.lengths > least) & (data.lengths < np.iinfo(np.int16).max)
+    candidates = data.sorted_queries[(fitting if fitting.any() else data.lengths > 0)[data.sorted_queries]]
+    drawn = np.random.default_rng(seed).permutation(len(candidates))[:number]
+    return np.sort(candidates[drawn])
+
+
+def describe(
+    groupings: Mapping[str, RankingData], queries: NDArray[np.int64], titles: Titles | None
+) -> list[dict[str, Any]]:
+    """The chosen queries and their items in plain values, items in stored order."""
+    data = next(iter(groupings.values()))
+    told = titles or Titles({}, {})
+    out = []
+    for query in queries.tolist():
+        rows = range(data.query_ptr[query], data.query_ptr[query + 1])
+        key = data.query_ids[query].item() if isinstance(data.query_ids[query], np.generic) else data.query_ids[query]
+        items = []
+        for place, row in enumerate(rows):
+            item = place if data.item_ids is None else data.item_ids[row]
+            item = item.item() if isinstance(item, np.generic) else item
+            groups = {
+                name: str(grouping.group_names[grouping.group[row]]) if grouping.group[row] >= 0 else None
+                for name, grouping in groupings.items()
+            }
+            items.append(
+                {
+                    "id": str(item),
+                    "title": str(told.item.get(item, item if data.item_ids is not None else f"item {place + 1}")),
+                    "relevance": float(data.relevance[row]),
+                    "relevant": bool(data.relevant[row]),
+                    "groups": groups,
+                }
+            )
+        out.append({"id": str(key), "title": str(told.query.get(key, key)), "items": items})
+    return out
+
+
+def top_places(scores: NDArray[Any], data: RankingData, queries: NDArray[np.int64], places: int) -> NDArray[np.int16]:
+    """Item numbers within the query in ranked order, (queries, places, models); scores (n, models) in stored order."""
+    out = np.full((len(queries), places, scores.shape[1]), -1, np.int16)
+    for number, query in enumerate(queries.tolist()):
+        rows = slice(data.query_ptr[query], data.query_ptr[query + 1])
+        order = np.argsort(-scores[rows], axis=0, kind="stable")[:places]
+        out[number, : len(order)] = order
+    return out
+
+
+def pack(top: NDArray[np.int16]) -> dict[str, Any]:
+    """As plain text that fits into a line of JSON."""
+    return {"shape": list(top.shape), "zlib": base64.b64encode(zlib.compress(top.astype("<i2").tobytes(), 6)).decode()}
+
+
+def unpack(packed: Mapping[str, Any]) -> NDArray[np.int16]:
+    raw = np.frombuffer(zlib.decompress(base64.b64decode(packed["zlib"])), "<i2")
+    return raw.reshape(packed["shape"]).astype(np.int16)

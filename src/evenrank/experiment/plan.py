@@ -1,0 +1,221 @@
+"""`Plan`: what a sweep will do, block by block; a block is what trains together and is never half done."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import DataWarning
+from evenrank.experiment.examples import pack, top_places
+from evenrank.experiment.methods import METHODS, Task
+from evenrank.measures import group_rates, measure, measure_names
+from evenrank.notions import NOTIONS
+from evenrank.ranking import Ranking
+
+QUALITIES = ("ndcg", "precision")
+FAIRNESS = (*NOTIONS, "four_fifths", "exposure_gap")
+RATE = "selection_rate"
+
+Groupings = Mapping[str, RankingData]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One method on one split: all its groupings, notions and strengths."""
+
+    method: str
+    fold: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that decides a sweep's numbers.
+
+    Attributes
+    ----------
+    groupings : the data under each grouping; they share their rows
+    tests : the same of held-out data, for a fixed split; None to split ``groupings`` by ``fold_of``
+    fold_of : (repeats, q) each query's fold in each repeat (several where seeds draw the splits), or None
+    blocks : in the order of the table
+    grids : method → strengths
+    examples : numbers of the queries whose rankings are kept, in the tested data
+    """
+
+    groupings: Groupings
+    tests: Groupings | None
+    fold_of: NDArray[np.int64] | None
+    blocks: tuple[Block, ...]
+    notions: tuple[str, ...]
+    grids: Mapping[str, NDArray[np.float64]]
+    ks: tuple[int, ...]
+    solver: str
+    scale: str | None
+    settings: Mapping[str, Mapping[str, Any]]
+    examples: NDArray[np.int64]
+    places: int
+
+    @property
+    def tested(self) -> Groupings:
+        """The data that examples are taken from."""
+        return self.groupings if self.tests is None else self.tests
+
+    @property
+    def measures(self) -> list[str]:
+        return measure_names(self.ks, [*QUALITIES, *FAIRNESS])
+
+    @property
+    def rates(self) -> list[str]:
+        """Columns of the groups' selection rates; a grouping's groups are numbered in the order of their names."""
+        most = max(data.n_groups for data in self.groupings.values())
+        return [f"{RATE}_{code}@{k}" for k in self.ks for code in range(most)]
+
+    def asked(self) -> dict[str, Any]:
+        """The configuration in plain values: two plans with the same and the same data give the same numbers."""
+        return {
+            "methods": list(self.grids),
+            "groupings": list(self.groupings),
+            "blocks": [asdict(block) for block in self.blocks],
+            "notions": list(self.notions),
+            "strengths": {name: grid.tolist() for name, grid in self.grids.items()},
+            "ks": list(self.ks),
+            "solver": self.solver,
+            "scale": self.scale,
+            "settings": {name: dict(chosen) for name, chosen in self.settings.items()},
+            "split": "given test data" if self.fold_of is None else _digest([self.fold_of]),
+            "examples": len(self.examples),
+            "places": self.places,
+        }
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the data is, in a few words and a digest of every value in it."""
+        first = next(iter(self.groupings.values()))
+        out = {**_facts(first), "fingerprint": fingerprint(self.groupings)}
+        if self.tests is not None:
+            test = next(iter(self.tests.values()))
+            out["test"] = {**_facts(test), "fingerprint": fingerprint(self.tests)}
+        return out
+
+
+def _facts(data: RankingData) -> dict[str, Any]:
+    return {"rows": data.n_rows, "queries": data.n_queries, "features": data.n_features}
+
+
+def fingerprint(groupings: Groupings) -> str:
+    """A digest of features, relevance, groups and queries in stored order; equal data has an equal one."""
+    first = next(iter(groupings.values()))
+    arrays: list[Any] = [block for _, block in first.blocks()]
+    arrays += [first.relevance, first.query_ptr, np.array([first.relevance_threshold])]
+    arrays += [] if first.sample_weight is None else [first.sample_weight]
+    for data in groupings.values():
+        arrays.append(data.group)
+    texts = [*map(str, first.query_ids.tolist()), *first.feature_names]
+    texts += [f"{name}: {data.group_names}" for name, data in groupings.items()]
+    return _digest(arrays, "\n".join(texts))
+
+
+def _digest(arrays: Sequence[NDArray[Any]], text: str = "") -> str:
+    digest = blake2b(text.encode(errors="surrogatepass"), digest_size=16)
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+class Runner:
+    """Runs the blocks of a plan; keeps the last split, which neighbouring blocks share."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._split: tuple[Any, Any] | None = None
+
+    def split(self, block: Block) -> tuple[tuple[RankingData, ...], tuple[RankingData, ...], NDArray[np.int64]]:
+        """The block's training and test rows under each grouping, and the test's query numbers in the tested data."""
+        plan = self.plan
+        if plan.fold_of is None:
+            assert plan.tests is not None
+            tests = tuple(plan.tests.values())
+            return tuple(plan.groupings.values()), tests, np.arange(tests[0].n_queries)
+        key = (block.fold, block.seed)
+        if self._split is None or self._split[0] != key:
+            seeds = list(dict.fromkeys(one.seed for one in plan.blocks))
+            fold_of = plan.fold_of[seeds.index(block.seed) if len(plan.fold_of) > 1 else 0]
+            inside = fold_of == block.fold
+            self._split = key, (_take(plan.groupings, ~inside), _take(plan.groupings, inside), np.flatnonzero(inside))
+        found: tuple[tuple[RankingData, ...], tuple[RankingData, ...], NDArray[np.int64]] = self._split[1]
+        return found
+
+    def run(self, block: Block) -> dict[str, Any]:
+        """Train, test and measure; everything the table needs, in plain values."""
+        from threadpoolctl import threadpool_limits
+
+        began = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+            # One thread: the same numbers whatever else runs, and blocks run beside each other instead.
+            warnings.simplefilter("always", DataWarning)
+            table, tops = self._parts(block)
+        return {
+            "block": asdict(block),
+            "table": table,
+            "tops": tops,
+            "seconds": time.perf_counter() - began,
+            "warnings": list(dict.fromkeys(str(one.message) for one in caught)),
+        }
+
+    def _parts(self, block: Block) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        plan, method = self.plan, METHODS[block.method]
+        train, test, numbers = self.split(block)
+        task = Task(
+            train=train,
+            test=test,
+            notions=plan.notions,
+            strengths=plan.grids[block.method],
+            ks=plan.ks,
+            solver=plan.solver,
+            scale=plan.scale,
+            seed=block.seed,
+            settings=plan.settings.get(block.method, {}),
+        )
+        names = list(plan.groupings)
+        examples = np.flatnonzero(np.isin(numbers, plan.examples))
+        kept = np.searchsorted(plan.examples, numbers[examples]).tolist()
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        tops = []
+        for part in method.run(task):
+            data = test[part.grouping]
+            row = rows.setdefault((names[part.grouping], part.notion), {})
+            row |= _measured(part.scores, data, plan.ks if part.k is None else (part.k,))
+            if len(examples):
+                top = top_places(data.to_stored(part.scores), data, examples, plan.places)
+                where = {"grouping": names[part.grouping], "notion": part.notion, "k": part.k, "queries": kept}
+                tops.append({**where, "top": pack(top)})
+        table = [
+            {"grouping": grouping, "notion": notion, "values": values} for (grouping, notion), values in rows.items()
+        ]
+        return table, tops
+
+
+def _take(groupings: Groupings, queries: NDArray[np.bool_]) -> tuple[RankingData, ...]:
+    """The queries under each grouping; the features are gathered once and shared."""
+    first, *others = groupings.values()
+    taken = first.take(queries)
+    nothing = np.empty((first.n_rows, 0))
+    rest = [replace(replace(other, features=nothing).take(queries), features=taken.features) for other in others]
+    return taken, *(replace(one, parent=taken.parent) for one in rest)
+
+
+def _measured(scores: NDArray[Any], data: RankingData, ks: Sequence[int]) -> dict[str, list[float]]:
+    values = measure(scores, data, measure_names(ks, [*QUALITIES, *FAIRNESS]))
+    ranking = Ranking(data.to_stored(scores), data.query_ptr)
+    for k in ks:
+        for code, rate in enumerate(group_rates(ranking, data, k)):
+            values[f"{RATE}_{code}@{k}"] = rate
+    return {name: np.asarray(value).tolist() for name, value in values.items()}

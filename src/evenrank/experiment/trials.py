@@ -1,0 +1,276 @@
+"""`Sweep`: the table of trials that comes of a sweep, its curves, and its files."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.experiment.curves import Curve, mean_and_error
+from evenrank.experiment.examples import Examples, unpack
+from evenrank.experiment.methods import ANY
+from evenrank.experiment.run_folder import RunFolder
+from evenrank.extras import require
+from evenrank.io.files import write_whole
+from evenrank.notions import as_notion
+
+KEYS = ("grouping", "method", "notion", "strength", "fold", "seed", "seconds")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trained and measured model.
+
+    ``params`` and ``metrics`` are flat and named with letters, digits and underscores only, so that they go into
+    MLflow and similar trackers as they are (``mlflow.log_params(trial.params)``).
+    """
+
+    method: str
+    notion: str
+    strength: float
+    fold: int
+    seed: int
+    values: dict[str, float]
+    seconds: float
+    grouping: str = ""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in KEYS if name != "seconds"}
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Measures as ``ndcg_at_3``; those that are not defined are left out."""
+        named = {name.replace("@", "_at_"): value for name, value in self.values.items() if not np.isnan(value)}
+        return named | {"seconds": self.seconds}
+
+
+class Sweep:
+    """A table of trials, a row each, with what was asked.
+
+    Attributes
+    ----------
+    columns : name → values; ``grouping, method, notion, strength, fold, seed, seconds`` and the measures
+    ks : the cut-offs
+    about : what was asked, of what data, how long it took
+    examples : rankings of example queries, or None
+    """
+
+    def __init__(
+        self, columns: dict[str, Any], ks: Sequence[int], about: dict[str, Any], examples: Examples | None = None
+    ) -> None:
+        self.columns = columns
+        self.ks = tuple(ks)
+        self.about = about
+        self.examples = examples
+        self._tables: dict[tuple[str, ...], tuple[Any, Any]] = {}
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Sweep:
+        """Read a run folder; what a run that was stopped has so far counts, with a warning."""
+        run = RunFolder(folder)
+        config, records = run.config, run.blocks()
+        if not records:
+            raise DataError(f"{folder}: the run has no finished block yet. Go on with the command that began it.")
+        wanted = config["asked"]["blocks"]
+        if len(records) < len(wanted):
+            warnings.warn(
+                f"{folder}: the run is not finished, {len(records)} of {len(wanted)} blocks are done. Go on with the "
+                "command that began it",
+                DataWarning,
+                stacklevel=2,
+            )
+        return cls.of(config, records, run.examples)
+
+    @classmethod
+    def of(cls, config: dict[str, Any], records: Sequence[dict[str, Any]], examples: list[dict[str, Any]]) -> Sweep:
+        """The table from the blocks' records, in the plan's order whatever the order they were finished in."""
+        asked = config["asked"]
+        place = {tuple(block.values()): number for number, block in enumerate(asked["blocks"])}
+        ordered = sorted(records, key=lambda record: place[tuple(record["block"].values())])
+        names = config["measures"]
+        columns: dict[str, list[Any]] = {name: [] for name in (*KEYS, *names)}
+        tops: dict[Any, NDArray[np.int16]] = {}
+        for record in ordered:
+            block = record["block"]
+            grid = asked["strengths"][block["method"]]
+            models = len(record["table"]) * len(grid)
+            for part in record["table"]:
+                columns["grouping"] += [part["grouping"]] * len(grid)
+                columns["notion"] += [part["notion"]] * len(grid)
+                columns["strength"] += grid
+                for key in ("method", "fold", "seed"):
+                    columns[key] += [block[key]] * len(grid)
+                columns["seconds"] += [record["seconds"] / models] * len(grid)
+                for name in names:
+                    values = part["values"].get(name) or [None] * len(grid)
+                    columns[name] += [np.nan if value is None else value for value in values]
+            for saved in record["tops"]:
+                which = (block["method"], saved["grouping"], saved["notion"], saved["k"])
+                shape = (len(examples), asked["places"], len(grid))
+                table = tops.setdefault(which, np.full(shape, -1, np.int16))
+                found = unpack(saved["top"])
+                for number, query in enumerate(saved["queries"]):
+                    if table[query, 0, 0] < 0:  # the first repeat that tested it
+                        table[query] = found[number]
+        about = {
+            **config["about"],
+            "models": len(columns["fold"]),
+            "seconds": float(sum(record["seconds"] for record in records)),
+            "blocks": {"done": len(records), "asked": len(asked["blocks"])},
+        }
+        return cls(columns, asked["ks"], about, Examples(examples, tops) if examples else None)
+
+    def __len__(self) -> int:
+        return len(self.columns["strength"])
+
+    @property
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(self.columns["method"]))
+
+    @property
+    def groupings(self) -> list[str]:
+        return list(dict.fromkeys(self.columns.get("grouping", [""])))
+
+    @property
+    def notions(self) -> list[str]:
+        """Those asked for; a method that knows no notions is measured by each of them."""
+        return list(self.about.get("notions") or dict.fromkeys(self.columns["notion"]))
+
+    @property
+    def spread(self) -> str:
+        """What the errors of its curves are: "standard error" (folds) or "standard deviation" (seeds)."""
+        return str(self.about.get("spread", "standard error"))
+
+    def frame(self, kind: str = "polars") -> Any:
+        """The trials as a "polars" or "pandas" frame."""
+        if kind not in ("polars", "pandas"):
+            raise ConfigError(f"kind must be 'polars' or 'pandas'; got {kind!r}.")
+        return require(kind).DataFrame(self.columns)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the trials to a .parquet or .csv file, whole or not at all."""
+        from io import BytesIO
+
+        writers = {".parquet": "write_parquet", ".csv": "write_csv"}
+        suffix = Path(path).suffix
+        if suffix not in writers:
+            raise ConfigError(f"{path}: trials are written to {', '.join(writers)}; got {suffix!r}.")
+        content = BytesIO()
+        getattr(self.frame(), writers[suffix])(content)
+        write_whole(path, content.getvalue())
+
+    def __iter__(self) -> Iterator[Trial]:
+        return self.trials()
+
+    def trials(self) -> Iterator[Trial]:
+        for row in self.frame().iter_rows(named=True):
+            own = {name: row.pop(name) for name in KEYS if name in row}
+            yield Trial(values=row, **own)
+
+    def curve(
+        self,
+        notion: str,
+        k: int,
+        *,
+        method: str | None = None,
+        quality: str = "ndcg",
+        grouping: str | None = None,
+    ) -> Curve:
+        """One method's curve for one notion, measured by that notion at k; the first method and grouping by default."""
+        name = as_notion(notion).name
+        method, grouping = method or self.methods[0], self.groupings[0] if grouping is None else grouping
+        quality_name, violation_name = f"{quality}@{k}", f"{name}@{k}"
+        if violation_name not in self.columns or quality_name not in self.columns:
+            raise self._no_curve(name, k, method, quality, grouping)
+        strengths, quality_values, quality_error = self.along(quality_name, notion, method=method, grouping=grouping)
+        if not len(strengths):
+            raise self._no_curve(name, k, method, quality, grouping)
+        _, violation, violation_error = self.along(violation_name, notion, method=method, grouping=grouping)
+        return Curve(
+            method,
+            name,
+            quality_name,
+            violation_name,
+            strengths,
+            quality_values,
+            quality_error,
+            violation,
+            violation_error,
+            grouping,
+        )
+
+    def along(
+        self, column: str, notion: str, *, method: str, grouping: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Strengths, and the means and errors of a column over the repeats, (strengths,) each; none if not swept."""
+        strengths, order = self._layout(as_notion(notion).name, method, grouping)
+        if not len(strengths):
+            return strengths, strengths, strengths
+        table = np.array(self.columns[column], float)[order]
+        return strengths, *mean_and_error(table, self.spread)
+
+    def _layout(self, notion: str, method: str, grouping: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The strengths and which row holds each (strength, repeat), (strengths, repeats)."""
+        key = (notion, method, grouping)
+        if key not in self._tables:
+            names = np.array(self.columns.get("grouping", [""] * len(self)))
+            chosen = np.flatnonzero(
+                (np.array(self.columns["method"]) == method)
+                & (names == grouping)
+                & np.isin(self.columns["notion"], [notion, ANY])
+            )
+            strength = np.array(self.columns["strength"], float)[chosen]
+            strengths = np.unique(strength)
+            order = np.lexsort(
+                [np.array(self.columns["seed"])[chosen], np.array(self.columns["fold"])[chosen], strength]
+            )
+            self._tables[key] = strengths, chosen[order].reshape(max(1, len(strengths)), -1)
+        return self._tables[key]
+
+    def _no_curve(self, notion: str, k: int, method: str, quality: str, grouping: str) -> ConfigError:
+        where = f", grouping {grouping!r}" if len(self.groupings) > 1 or grouping not in self.groupings else ""
+        known = f", groupings {self.groupings}" if where else ""
+        return ConfigError(
+            f"the sweep has no curve for {notion} at k={k}, method {method!r}{where} and {quality!r}; "
+            f"it has notions {self.notions}, k in {list(self.ks)}, methods {self.methods}{known}."
+        )
+
+    def curves(self, quality: str = "ndcg") -> list[Curve]:
+        """Every curve: grouping by grouping, method by method, notion by notion, k by k."""
+        return [
+            self.curve(notion, k, method=method, quality=quality, grouping=grouping)
+            for grouping in self.groupings
+            for method in self.methods
+            for notion in self.notions
+            for k in self.ks
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `--json` prints: the configuration and, for each curve, its means, errors and what comes free."""
+        return {"about": self.about, "curves": [_described(curve) for curve in self.curves()]}
+
+
+def _described(curve: Curve) -> dict[str, Any]:
+    return {
+        "method": curve.method,
+        "grouping": curve.grouping,
+        "notion": curve.notion,
+        "k": curve.k,
+        "strength": curve.strengths.tolist(),
+        curve.quality_name: curve.quality.tolist(),
+        f"{curve.quality_name} error": curve.quality_error.tolist(),
+        curve.violation_name: curve.violation.tolist(),
+        f"{curve.violation_name} error": curve.violation_error.tolist(),
+        "significantly_worse": curve.worse.tolist(),
+        "best_strength": float(curve.strengths[curve.best]),
+        "max_reduction": curve.max_reduction,
+        "mean_reduction": curve.mean_reduction,
+    }
