@@ -7,7 +7,18 @@ from types import ModuleType
 
 from evenrank.errors import MissingExtraError
 
-EXTRA_OF = {"torch": "torch", "lightgbm": "lightgbm", "xgboost": "xgboost", "pyspark": "spark"}
+EXTRA_OF = {
+    "torch": "torch",
+    "lightgbm": "lightgbm",
+    "xgboost": "xgboost",
+    "numba": "lightgbm",
+    "pyspark": "spark",
+    "huggingface_hub": "encoder",
+    "onnx": "encoder",
+    "onnxruntime": "encoder",
+    "safetensors": "encoder",
+    "tokenizers": "encoder",
+}
 
 
 def require(module: str) -> ModuleType:

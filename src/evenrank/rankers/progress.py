@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+
+class Shown:
+    """Called with the fraction done; `note` says something beside it, a rate for one."""
+
+    def __init__(self, progress: Any, task: Any, title: str) -> None:
+        self._progress, self._task, self._title = progress, task, title
+
+    def __call__(self, done: float) -> None:
+        self._progress.update(self._task, completed=done)
+
+    def note(self, text: str) -> None:
+        self._progress.update(self._task, description=f"{self._title}, {text}")
 
 
 @contextmanager
-def bar(title: str, *, show: bool = True) -> Iterator[Callable[[float], None] | None]:
-    """A function to call with the fraction done, or None if nothing is to be shown."""
+def bar(title: str, *, show: bool = True) -> Iterator[Shown | None]:
+    """What to call with the fraction done, or None if nothing is to be shown."""
     if not show:
         yield None
         return
@@ -19,4 +33,4 @@ def bar(title: str, *, show: bool = True) -> Iterator[Callable[[float], None] | 
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(title, total=1.0)
-        yield lambda done: progress.update(task, completed=done)
+        yield Shown(progress, task, title)

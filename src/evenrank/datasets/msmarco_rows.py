@@ -1,0 +1,163 @@
+"""MS MARCO's records as rows: what training needs in compact arrays, the texts on disk."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.checks import freeze, tidy_labels
+from evenrank.data import RankingData
+from evenrank.datasets.msmarco_files import Record, read_records
+from evenrank.errors import DataError, DataWarning
+from evenrank.features.spool import TextSpool
+from evenrank.io.files import write_whole
+
+# The suffixes that make the first group; every other host is in the group "other".
+GROUPINGS = {"com": ("com",), "ext": ("com", "org", "gov", "edu", "net")}
+_HOST = re.compile(r"\s*(?:(?:[a-z][a-z0-9+.\-]*:)?//)?([^/?#\\\s]*)", re.IGNORECASE)
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All about the rows but texts and features: small, so that a finished cache needs no second look at the file."""
+
+    query_ids: NDArray[Any]
+    query_ptr: NDArray[np.int64]
+    relevance: NDArray[np.uint8]
+    suffix: NDArray[np.int32]  # codes into suffixes; -1 is unknown
+    suffixes: NDArray[np.str_]
+
+    def groups(self, grouping: str) -> tuple[NDArray[np.int32], tuple[str, str]]:
+        chosen = GROUPINGS[grouping]
+        names = ("/".join(f".{suffix}" for suffix in chosen), "other")
+        code = np.append(np.where(np.isin(self.suffixes, chosen), 0, 1), _UNKNOWN)
+        return code[self.suffix].astype(np.int32), names
+
+    def save(self, path: Path) -> None:
+        buffer = io.BytesIO()
+        np.savez(buffer, **vars(self))
+        write_whole(path, buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: Path) -> Rows:
+        with np.load(path, allow_pickle=False) as found:
+            return cls(**{name: found[name] for name in cls.__dataclass_fields__})
+
+
+class TextPairs:
+    """The rows' texts, on disk: each query once, each passage."""
+
+    def __init__(self, queries: TextSpool, passages: TextSpool) -> None:
+        self.queries, self.passages = queries, passages
+        self.query_of_row = array("i")
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    def between(self, start: int, stop: int) -> tuple[list[str], list[str]]:
+        numbers = self.query_of_row[start:stop]
+        texts = self.queries.between(numbers[0], numbers[-1] + 1)
+        return [texts[number - numbers[0]] for number in numbers], self.passages.between(start, stop)
+
+
+def collect(paths: Sequence[Path], limit: int | None, folder: Path, texts: TextPairs) -> Rows:
+    """Go through the files once; texts go to disk and the rest to compact arrays."""
+    ids: list[int | str] = []
+    seen: set[int | str] = set()
+    ends, relevance, suffix = array("q", [0]), array("B"), array("i")
+    code_of: dict[str, int] = {}
+    empty = 0
+    for record in all_records(paths, limit, folder):
+        if not record.passages:
+            empty += 1
+            continue
+        if record.query_id in seen:
+            raise DataError(
+                f"{_named(paths)}: query_id {record.query_id!r} occurs twice; one record a query is needed."
+            )
+        seen.add(record.query_id)
+        for passage in record.passages:
+            relevance.append(passage.selected)
+            found = domain_suffix(passage.url)
+            suffix.append(_UNKNOWN if found is None else code_of.setdefault(found, len(code_of)))
+            texts.passages.append(passage.text)
+            texts.query_of_row.append(len(ids))
+        texts.queries.append(record.query)
+        ids.append(record.query_id)
+        ends.append(len(relevance))
+    if empty:
+        warnings.warn(f"{_named(paths)}: {empty} queries have no passages and are left out", DataWarning, stacklevel=6)
+    if not ids:
+        raise DataError(f"{_named(paths)}: no query has a passage; at least one is needed.")
+    query_ids = tidy_labels(ids)
+    if query_ids.dtype == object:  # numbers and texts, or numbers beyond 64 bits
+        query_ids = np.array([str(value) for value in ids])
+        if len(set(query_ids.tolist())) < len(ids):
+            raise DataError(f"{_named(paths)}: query_id must be a number everywhere or a text; one occurs as both.")
+    return Rows(
+        query_ids,
+        np.array(ends, np.int64),
+        np.array(relevance, np.uint8),
+        np.array(suffix, np.int32),
+        np.array(list(code_of), np.str_),
+    )
+
+
+def all_records(paths: Sequence[Path], limit: int | None, folder: Path | None) -> Iterator[Record]:
+    left = limit
+    for path in paths:
+        for record in read_records(path, limit=left, folder=folder):
+            yield record
+            if left is not None:
+                left -= 1
+
+
+def ranking_data(rows: Rows, features: NDArray[Any]) -> RankingData:
+    """Built directly: rows are grouped, ids differ and vectors are finite by how they were made, at any size."""
+    lengths = np.diff(rows.query_ptr)
+    positions = np.arange(len(rows.relevance)) - np.repeat(rows.query_ptr[:-1], lengths)
+    queries = np.array([str(query) for query in rows.query_ids.tolist()])
+    places = np.array([f"-{position}" for position in range(lengths.max())])
+    ids = np.strings.add(np.repeat(queries, lengths), places[positions])
+    return RankingData(
+        features=freeze(features),
+        relevance=freeze(rows.relevance.astype(np.float64)),
+        group=freeze(np.full(len(ids), _UNKNOWN, np.int32)),
+        query_ptr=freeze(rows.query_ptr),
+        query_ids=freeze(rows.query_ids),
+        item_ids=freeze(ids),
+        feature_names=tuple(f"e{j}" for j in range(features.shape[1])),
+        group_names=(),
+    )
+
+
+def domain_suffix(url: str | None) -> str | None:
+    """The last label of the address's host; "" if it has none (an IP, localhost), None if there is no address.
+
+    >>> [domain_suffix(url) for url in ("HTTP://me:x@A.COM.:80/b.org", "www.b.co.uk?u=http://c.com", "10.0.0.1", None)]
+    ['com', 'uk', '', None]
+    """
+    if url is None:
+        return None
+    host = _HOST.match(url)[1].rpartition("@")[2]  # type: ignore[index]
+    if host.startswith("["):
+        return ""
+    host = host.partition(":")[0].rstrip(".").lower()
+    if not host:
+        return None
+    name, _, last = host.rpartition(".")
+    return last if name and not last.isdecimal() else ""
+
+
+def _named(paths: Sequence[Path]) -> str:
+    return str(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")

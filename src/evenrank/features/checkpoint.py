@@ -1,0 +1,155 @@
+"""A transformer's folder (config.json, model.safetensors) brought to one set of names, whatever its family."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.errors import ConfigError, DataError
+from evenrank.extras import require
+from evenrank.io.files import unreadable
+
+# Our name of a part of a layer → its name in the file. A part has a weight and a bias.
+_BERT_LAYER = {
+    "query": "encoder.layer.{}.attention.self.query",
+    "key": "encoder.layer.{}.attention.self.key",
+    "value": "encoder.layer.{}.attention.self.value",
+    "mixed": "encoder.layer.{}.attention.output.dense",
+    "mixed_norm": "encoder.layer.{}.attention.output.LayerNorm",
+    "inner": "encoder.layer.{}.intermediate.dense",
+    "outer": "encoder.layer.{}.output.dense",
+    "outer_norm": "encoder.layer.{}.output.LayerNorm",
+}
+_DISTIL_LAYER = {
+    "query": "transformer.layer.{}.attention.q_lin",
+    "key": "transformer.layer.{}.attention.k_lin",
+    "value": "transformer.layer.{}.attention.v_lin",
+    "mixed": "transformer.layer.{}.attention.out_lin",
+    "mixed_norm": "transformer.layer.{}.sa_layer_norm",
+    "inner": "transformer.layer.{}.ffn.lin1",
+    "outer": "transformer.layer.{}.ffn.lin2",
+    "outer_norm": "transformer.layer.{}.output_layer_norm",
+}
+_BERT_SIZES = ("num_hidden_layers", "num_attention_heads", "hidden_act")
+ACTIVATIONS = {"gelu": "none", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "relu": "relu"}
+_OLD_NAMES = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a family of models writes its sizes and names, and where its positions start."""
+
+    prefix: str
+    layer: dict[str, str]
+    sizes: tuple[str, str, str] = _BERT_SIZES
+    after_padding: bool = False  # positions start after the padding token's number, as in RoBERTa
+
+
+FAMILIES = {
+    "bert": Family("bert.", _BERT_LAYER),
+    "electra": Family("electra.", _BERT_LAYER),
+    "roberta": Family("roberta.", _BERT_LAYER, after_padding=True),
+    "xlm-roberta": Family("roberta.", _BERT_LAYER, after_padding=True),
+    "camembert": Family("roberta.", _BERT_LAYER, after_padding=True),
+    "distilbert": Family("distilbert.", _DISTIL_LAYER, ("n_layers", "n_heads", "activation")),
+}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model's sizes and a function that gives its tensors, float32, by the names of its family."""
+
+    folder: Path
+    family: Family
+    layers: int
+    heads: int
+    activation: str
+    epsilon: float
+    first_position: int
+    tensor: Callable[[str], NDArray[np.float32]]
+    names: frozenset[str]
+
+    def part(self, name: str, layer: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Weight and bias of a part of a layer, in the names of `Family.layer`."""
+        full = self.family.layer[name].format(layer)
+        return self.tensor(f"{full}.weight"), self.tensor(f"{full}.bias")
+
+
+def load_checkpoint(folder: Path) -> Checkpoint:
+    """Read config.json and model.safetensors; a model of another family is a ConfigError that lists the known ones."""
+    config = load_config(folder)
+    kind = config.get("model_type")
+    if kind not in FAMILIES:
+        raise ConfigError(
+            f"{folder}: model_type must be one of {', '.join(FAMILIES)}; got {kind!r}. "
+            "Export the model to ONNX and put model.onnx in the folder."
+        )
+    family = FAMILIES[kind]
+    layers, heads, activation = (config.get(name) for name in family.sizes)
+    if not isinstance(layers, int) or not isinstance(heads, int) or min(layers, heads) < 1:
+        raise ConfigError(f"{folder}: config.json must have {family.sizes[0]} and {family.sizes[1]} of at least 1.")
+    if activation not in ACTIVATIONS:
+        raise ConfigError(
+            f"{folder}: {family.sizes[2]} must be one of {', '.join(ACTIVATIONS)}; got {activation!r}. "
+            "Export the model to ONNX and put model.onnx in the folder."
+        )
+    positions = config.get("position_embedding_type", "absolute")
+    if positions not in ("absolute", None) or config.get("is_decoder"):
+        found = "a decoder" if config.get("is_decoder") else f"{positions} positions"
+        raise ConfigError(
+            f"{folder}: the model must be an encoder with absolute positions; it has {found}. "
+            "Export the model to ONNX and put model.onnx in the folder."
+        )
+    tensors = _tensors(folder / "model.safetensors", family.prefix)
+
+    def tensor(name: str) -> NDArray[np.float32]:
+        old = next((name.replace(new, past) for new, past in _OLD_NAMES.items() if name.endswith(new)), name)
+        found = tensors.get(name, tensors.get(old))
+        if found is None:
+            raise DataError(f"{folder}: model.safetensors lacks the tensor {name!r} that a {kind} model has.")
+        return np.ascontiguousarray(found, np.float32)
+
+    padding = config.get("pad_token_id")
+    return Checkpoint(
+        folder,
+        family,
+        layers,
+        heads,
+        ACTIVATIONS[activation],
+        float(config.get("layer_norm_eps", 1e-12)),
+        (1 if padding is None else int(padding)) + 1 if family.after_padding else 0,
+        tensor,
+        frozenset(tensors),
+    )
+
+
+def load_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
+    """The folder's JSON object of that name."""
+    path = folder / name
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except ValueError as error:
+        raise DataError(f"{path}: is not valid JSON ({error}).") from None
+    if not isinstance(found, dict):
+        raise DataError(f"{path}: must be an object; got {type(found).__name__}.")
+    return found
+
+
+def _tensors(path: Path, prefix: str) -> dict[str, NDArray[Any]]:
+    """The file's tensors without the prefix that checkpoints with a task's head have."""
+    numpy = require("safetensors.numpy")
+    try:
+        loaded = numpy.load_file(path)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except Exception as error:
+        raise DataError(f"{path}: cannot be read as safetensors ({error}). Download it again.") from None
+    return {name.removeprefix(prefix): tensor for name, tensor in loaded.items()}

@@ -1,0 +1,52 @@
+"""Texts kept on disk instead of in memory, in a file that goes away with the process."""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class TextSpool:
+    """A list of texts in a temporary file: append all, then read by number or by range.
+
+    >>> with TextSpool() as spool:
+    ...     for text in ("one", "", "three"):
+    ...         spool.append(text)
+    ...     len(spool), spool[2], spool.between(0, 2)
+    (3, 'three', ['one', ''])
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        # Without a name on disk, so that nothing is left behind even when the process is killed.
+        self._file = tempfile.TemporaryFile(dir=folder, prefix="evenrank-", buffering=1 << 20)  # noqa: SIM115
+        self._ends = array("Q", [0])
+
+    def append(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")  # half a surrogate pair, which JSON can write, becomes "?"
+        self._file.write(data)
+        self._ends.append(self._ends[-1] + len(data))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, number: int) -> str:
+        return self.between(number, number + 1)[0]
+
+    def between(self, start: int, stop: int) -> list[str]:
+        """Texts ``start`` to ``stop`` - 1, in one read."""
+        ends = self._ends[start : stop + 1]
+        self._file.seek(ends[0])
+        data = self._file.read(ends[-1] - ends[0])
+        return [data[a - ends[0] : b - ends[0]].decode() for a, b in pairwise(ends)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
