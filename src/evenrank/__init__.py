@@ -34,16 +34,19 @@ _NAMES = {
     "sweep": "experiment.sweep",
     "Sweep": "experiment.trials",
     "Trial": "experiment.trials",
+    "select": "experiment.select",
+    "Choice": "experiment.select",
     "audit": "experiment.audit",
     "Audit": "experiment.audit",
     "audit_page": "page.audit",
+    "report_page": "page.report",
     "EvenrankError": "errors",
     "DataError": "errors",
     "ConfigError": "errors",
     "MissingExtraError": "errors",
     "DataWarning": "errors",
 }
-_MODULES = ("bounds", "datasets", "io")
+_MODULES = ("bounds", "datasets", "io", "lightgbm", "targets", "torch", "xgboost")
 
 __all__ = ["__version__", *_NAMES, *_MODULES]
 

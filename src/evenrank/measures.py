@@ -7,7 +7,7 @@ exact expectations and many models are measured at once.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -293,8 +293,33 @@ def measure(
     if stored.ndim == 1:
         values = of(stored)
         return {name: value if per_query else float(value) for name, value in zip(names, values, strict=True)}
-    step = max(1, MODEL_CHUNK // data.n_rows)
-    parts = [of(stored[:, start : start + step]) for start in range(0, stored.shape[1], step)]
+    parts = [of(block) for block in model_blocks(stored)]
+    return {name: np.concatenate(part, axis=-1) for name, part in zip(names, zip(*parts, strict=True), strict=True)}
+
+
+def model_blocks(stored: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Models of an (n, models) table a few at a time, so that what is made of them stays small."""
+    step = max(1, MODEL_CHUNK // len(stored))
+    for start in range(0, stored.shape[1], step):
+        yield stored[:, start : start + step]
+
+
+def measure_with_rates(
+    scores: ArrayLike, data: RankingData, measures: Sequence[str], rates: Mapping[str, tuple[int, str]]
+) -> dict[str, NDArray[Any]]:
+    """Measures, (models,) each, and groups' selection rates, (groups, models), of (n, models) scores ranked once.
+
+    ``rates`` names the rates wanted: name → (k, among), as in `selection_rates`.
+    """
+    parsed = [parse_measure(name) for name in measures]
+    shared: dict[Any, Any] = {}
+    parts = []
+    for block in model_blocks(data.to_stored(scores)):
+        ranking = Ranking(block, data.query_ptr)
+        ev = Evaluation(data, ranking, shared=shared)
+        part = [item.value(ev, k) for item, k in parsed]
+        parts.append(part + [group_rates(ranking, data, k, among) for k, among in rates.values()])
+    names = [*measures, *rates]
     return {name: np.concatenate(part, axis=-1) for name, part in zip(names, zip(*parts, strict=True), strict=True)}
 
 

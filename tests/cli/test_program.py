@@ -19,11 +19,16 @@ FIT += ["--gamma", "--strength", "--method", "--protected"]
 RERANK = ["--method", "--p", "--significance", "--protected", "--k"]
 END = ["--input-format", "--json"]
 JUDGE = ["--confidence", "--compare", "--fail-over", "--format", "--out"]
+SPLIT = ["--folds", "--seeds", "--test", "--seed"]
+RUN = ["--solver", "--scale", "--set", "--jobs", "--examples"]
+TITLES = ["--query-title", "--item-title"]
 OPTIONS = {
     "demo": ["--group", "--k", "--solver", "--seed", "--out", "--json"],
     "audit": [*JUDGE, "--score", "--rank", "--no-relevance", "--qrels", "--groups", *ROWS],
     "train": ["--out", *FIT, *ROWS],
     "rank": ["--model", "--out", "--top", *RERANK, "--score", "--query", "--item", "--relevance", "--group", *END],
+    "sweep": ["--out", "--methods", "--notions", "--strengths", *SPLIT, *RUN, "--features", *TITLES, *ROWS],
+    "select": ["--rule", "--tolerance", "--notion", "--k", "--quality", "--methods", "--grouping", "--json"],
     "methods": ["--json"],
 }
 

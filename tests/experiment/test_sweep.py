@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import re
+import signal
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 
 import evenrank as er
 from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.experiment import methods
 from evenrank.experiment.curves import Curve
+from evenrank.experiment.examples import Titles, choose_queries, describe, pack, top_places, unpack
+from evenrank.experiment.run_folder import RunFolder
 from evenrank.experiment.trials import Sweep
 
 
@@ -98,7 +106,7 @@ def test_progress_reaches_the_end(data):
     [
         (
             {"methods": ["magic"]},
-            "method must be one of amortized, per_query, deltr, .*; got 'magic'",
+            "method must be one of amortized, .*deltr, .*; got 'magic'",
         ),
         ({"methods": []}, "at least one method, one notion and one k"),
         ({"notions": []}, "at least one method, one notion and one k"),
@@ -263,3 +271,290 @@ def test_no_fold_with_both_groups():
         assert np.isnan(found.max_reduction)
     described = result.to_dict()["curves"][0]
     assert (described["best_strength"], described["significantly_worse"]) == (0.0, [False, False])
+
+
+# ---------------------------------------------------------------------- seeds, held-out data, groupings
+
+
+def values_of(result, **which):
+    """The measures of the trials that have these keys, by strength."""
+    chosen = [trial for trial in result if all(getattr(trial, name) == value for name, value in which.items())]
+    return {trial.strength: trial.values for trial in chosen}
+
+
+def test_seeds_with_held_out_data_agree_with_a_slow_loop(data):
+    held = data.folds(3, 1) == 0
+    train, test = data.take(~held), data.take(held)
+    settings = {"amortized": {"epochs": 2, "learning_rate": 0.01}}
+    options = {"notions": ["dp"], "strengths": [0.5], "ks": [3], "solver": "sgd", "settings": settings}
+    result = er.sweep(train, test=test, seeds=[4, 9], **options)
+    assert len(result) == 4
+    for seed in (4, 9):
+        for strength, values in values_of(result, seed=seed).items():
+            ranker = er.FairLinearRanker("dp", strength, solver="sgd", epochs=2, learning_rate=0.01, seed=seed)
+            expected = er.measure(ranker.fit(train).predict(test), test, ["ndcg@3", "dp@3", "four_fifths@3"])
+            for name, value in expected.items():
+                assert values[name.replace("dp@", "demographic_parity@")] == pytest.approx(value, abs=1e-9)
+    curve = result.curve("dp", 3)
+    each = [values_of(result, seed=seed)[0.5]["ndcg@3"] for seed in (4, 9)]
+    assert each[0] != each[1]
+    assert curve.quality[1] == pytest.approx(np.mean(each))
+    assert curve.quality_error[1] == pytest.approx(np.std(each, ddof=1))  # a standard deviation, over seeds
+    assert result.spread == "standard deviation"
+
+
+def test_seeds_without_held_out_data_draw_splits(data):
+    result = er.sweep(data, notions=["eop"], strengths=[0.1], ks=[3], seeds=3, seed=5, test_share=0.3)
+    assert sorted(set(result.columns["seed"])) == [5, 6, 7]
+    for seed in (5, 6, 7):
+        ids = sorted(data.query_ids.tolist())
+        drawn = {ids[place] for place in np.random.default_rng(seed).permutation(30)[:9]}
+        held = np.array([query in drawn for query in data.query_ids.tolist()])
+        train, test = data.take(~held), data.take(held)
+        for strength, values in values_of(result, seed=seed).items():
+            scores = er.FairLinearRanker("eop", strength).fit(train).predict(test)
+            assert values["equal_opportunity@3"] == pytest.approx(er.measure(scores, test, "eop@3")["eop@3"], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"seeds": 2, "folds": 3}, "folds go neither with test nor with seeds"),
+        ({"seeds": 0}, "seeds must be a number ≥ 1 or whole numbers ≥ 0; got 0"),
+        ({"seeds": [1, -1]}, "seeds must be a number ≥ 1 or whole numbers ≥ 0"),
+        ({"seeds": 2, "test_share": 1.0}, "test_share must be a share of the queries between 0 and 1; got 1.0"),
+        ({"n_jobs": 0}, "n_jobs must be a number of processes"),
+        ({"examples": -1}, "examples must be a whole number ≥ 0; got -1"),
+        ({"scale": "x"}, "scale must be 'train', 'dataset' or None; got 'x'"),
+        ({"settings": {"magic": {}}}, "a method of settings must be one of"),
+        (
+            {"settings": {"deltr": {"speed": 1}}},
+            "setting deltr.speed is not known; the settings of deltr are: weighting",
+        ),
+    ],
+)
+def test_more_options_that_cannot_be_used(data, options, says):
+    with pytest.raises(ConfigError, match=says):
+        er.sweep(data, **options)
+
+
+@pytest.fixture(scope="module")
+def groupings():
+    data = er.datasets.german_credit("age", lists=30, items=12)
+    labels = np.random.default_rng(2).choice(["a", "b", "c"], data.n_rows)
+    return {"age": data, "letters": data.with_group(labels)}
+
+
+def test_groupings_trained_together_equal_separate_sweeps(groupings):
+    options = {
+        "methods": ["amortized", "per_query", "deltr", "deltr_larger", "fastar", "fastar_larger"],
+        "notions": ["dp", "eod"],
+        "strengths": [0.1, 0.6],
+        "ks": [2, 4],
+        "folds": 3,
+    }
+    pair = {name: one for name, one in groupings.items() if name == "age"}
+    pair["halves"] = groupings["age"].with_group(np.where(np.arange(groupings["age"].n_rows) % 3, "x", "y"))
+    together = er.sweep(pair, **options)
+    assert together.groupings == ["age", "halves"]
+    for name, one in pair.items():
+        alone = er.sweep(one, **options).frame().drop("seconds", "grouping")
+        found = together.frame().filter(pl.col("grouping") == name).drop("seconds", "grouping")
+        assert found.columns == alone.columns
+        for column in alone.columns:
+            if alone[column].dtype == pl.Float64:
+                assert found[column].to_numpy() == pytest.approx(alone[column].to_numpy(), abs=1e-9, nan_ok=True)
+            else:
+                assert found[column].equals(alone[column])
+
+
+def test_groupings_may_have_other_numbers_of_groups(groupings):
+    result = er.sweep(groupings, notions=["dp"], strengths=[0.1], ks=[3], folds=2)
+    rates = [
+        name for name in result.columns if name.startswith("selection_rate_") and name[15:].partition("@")[0].isdigit()
+    ]
+    assert rates == ["selection_rate_0@3", "selection_rate_1@3", "selection_rate_2@3"]
+    third = result.frame()["selection_rate_2@3"]
+    assert third.is_nan().to_list() == (result.frame()["grouping"] == "age").to_list()
+    assert list(result.about["groups"]) == ["age", "letters"]
+
+
+def test_groupings_that_do_not_fit(groupings, data):
+    with pytest.raises(DataError, match=r"grouping 'other' has other rows; make groupings with RankingData.with_group"):
+        er.sweep({"age": groupings["age"], "other": data})
+    with pytest.raises(DataError, match=r"must be a RankingData, or groupings of one by name; got \{\}"):
+        er.sweep({})
+    with pytest.raises(DataError, match="test must have the groups of data"):
+        er.sweep(groupings["age"], test=groupings["letters"])
+    with pytest.raises(DataError, match="test must have the groupings of data"):
+        er.sweep(groupings, test=groupings["age"])
+
+
+def test_baselines_with_the_larger_group_protected_agree_with_direct_calls(groupings):
+    data = groupings["age"]
+    larger = "over 25"
+    result = er.sweep(data, ["deltr", "deltr_larger", "fastar", "fastar_larger"], ["dp"], [0.3], [2, 4], folds=2)
+    fold_of = data.folds(2, 0)
+    for fold in (0, 1):
+        train, test = data.take(fold_of != fold), data.take(fold_of == fold)
+        plain = er.FairLinearRanker("dp", 0.0).fit(train).predict(test)
+        for name, protected in (("", "25 or younger"), ("_larger", larger)):
+            trained = er.deltr_path(train, [0.3], protected=protected)[0].scores(test)[:, 0]
+            found = values_of(result, method=f"deltr{name}", fold=fold)[0.3]
+            for k in (2, 4):
+                expected = er.measure(trained, test, [f"ndcg@{k}", f"exposure_gap@{k}"])
+                assert {key: found[key] for key in expected} == pytest.approx(expected, abs=1e-6)
+                ranked = er.FAStar(0.3, protected=protected).rerank(plain, test, k)
+                expected = er.measure(ranked, test, [f"ndcg@{k}", f"four_fifths@{k}"])
+                reranked = values_of(result, method=f"fastar{name}", fold=fold)[0.3]
+                assert {key: reranked[key] for key in expected} == pytest.approx(expected, abs=1e-9)
+
+
+def test_strength_0_alone(groupings):
+    result = er.sweep(groupings["age"], ["amortized", "fastar", "deltr"], ["dp"], [0], [3], folds=2)
+    assert len(result) == 6
+    both = [result.curve("dp", 3, method=method) for method in ("amortized", "fastar")]
+    assert both[0].violation == pytest.approx(both[1].violation)
+
+
+def test_an_interrupt_ends_the_sweep_although_trainers_keep_their_weights(data, tmp_path, monkeypatch):
+    """A half-trained model must not pass for a finished trial."""
+    trained = []
+
+    def keeps_going(*arguments, **options):
+        trained.append(arguments)
+        if len(trained) == 2:
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        return er.fairness_path(*arguments, **options)
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(methods, "fairness_path", keeps_going)
+    options = {"notions": ["dp"], "strengths": [0.1], "ks": [3], "folds": 3, "out": tmp_path / "run"}
+    with pytest.raises(KeyboardInterrupt):
+        er.sweep(data, **options)
+    assert len(RunFolder(tmp_path / "run").blocks()) == 1
+    assert signal.getsignal(signal.SIGINT) is before
+    assert len(er.sweep(data, **options)) == 6
+    assert len(trained) == 4
+
+
+# ---------------------------------------------------------------------- the table
+
+
+def test_trials_go_into_trackers_as_they_are(data):
+    result = er.sweep(data, ["amortized", "fastar"], ["dp"], [0.1], [3], folds=2)
+    for trial in result:
+        for name in (*trial.params, *trial.metrics):
+            assert re.fullmatch("[A-Za-z0-9_]+", name)
+        assert all(isinstance(value, float) and np.isfinite(value) for value in trial.metrics.values())
+        assert all(isinstance(value, str | int | float) for value in trial.params.values())
+        assert trial.metrics["ndcg_at_3"] == trial.values["ndcg@3"]
+        assert trial.params["strength"] == trial.strength
+    gone = dataclasses.replace(trial, values={"ndcg@3": np.nan, "precision@3": 0.5})
+    assert gone.metrics == {"precision_at_3": 0.5, "seconds": trial.seconds}
+
+
+def test_frames_and_files(data, tmp_path):
+    result = er.sweep(data, notions=["dp"], strengths=[0.1], ks=[3], folds=2)
+    frame = result.frame()
+    result.write(tmp_path / "trials.parquet")
+    result.write(tmp_path / "trials.csv")
+    assert pl.read_parquet(tmp_path / "trials.parquet").equals(frame)
+    assert pl.read_csv(tmp_path / "trials.csv").equals(frame)
+    with pytest.raises(ConfigError, match=r"trials are written to .parquet, .csv; got '.txt'"):
+        result.write(tmp_path / "trials.txt")
+    with pytest.raises(ConfigError, match="kind must be 'polars' or 'pandas'; got 'dask'"):
+        result.frame("dask")
+
+
+def test_a_pandas_frame(data):
+    pytest.importorskip("pandas")
+    result = er.sweep(data, notions=["dp"], strengths=[0.1], ks=[3], folds=2)
+    frame = result.frame("pandas")
+    assert frame.columns.tolist() == result.frame().columns
+    assert frame["ndcg@3"].tolist() == result.columns["ndcg@3"]
+
+
+def slow_front(quality, violation):
+    """O(n²): a point is on the front if none beats it, and none before it equals it."""
+    out = []
+    for i, (q, v) in enumerate(zip(quality, violation, strict=True)):
+        beaten = np.isnan(q) or np.isnan(v)
+        for j, (other, gap) in enumerate(zip(quality, violation, strict=True)):
+            beaten |= bool(other >= q and gap <= v and (other > q or gap < v or j < i))
+        out.append(not beaten)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_front_agrees_with_a_slow_twin(seed):
+    rng = np.random.default_rng(seed)
+    quality, violation = rng.integers(0, 6, (2, 12)) / 10  # coarse, so that points coincide
+    quality[rng.random(12) < 0.1] = np.nan
+    violation[rng.random(12) < 0.1] = np.nan
+    assert curve(quality, [0.1] * 12, violation).front.tolist() == slow_front(quality, violation)
+
+
+# ---------------------------------------------------------------------- examples
+
+
+def test_examples_show_what_stood_in_the_top_places(data):
+    result = er.sweep(data, ["amortized", "fastar"], ["dp", "eop"], [0.2], [2, 4], folds=3, examples=5)
+    fold_of = data.folds(3, 0)
+    assert len(result.examples.queries) == 5
+    assert set(result.examples.tops) == {
+        ("amortized", "group", "demographic_parity", None),
+        ("amortized", "group", "equal_opportunity", None),
+        ("fastar", "group", "any", 2),
+        ("fastar", "group", "any", 4),
+    }
+    for number, shown in enumerate(result.examples.queries):
+        query = [str(one) for one in data.query_ids.tolist()].index(shown["id"])
+        rows = slice(data.query_ptr[query], data.query_ptr[query + 1])
+        assert [item["id"] for item in shown["items"]] == [str(item) for item in data.item_ids[rows].tolist()]
+        assert [item["relevance"] for item in shown["items"]] == data.relevance[rows].tolist()
+        groups = [str(data.group_names[code]) for code in data.group[rows]]
+        assert [item["groups"] for item in shown["items"]] == [{"group": group} for group in groups]
+        train, test = data.take(fold_of != fold_of[query]), data.take([query])
+        plain = er.FairLinearRanker("dp", 0.0).fit(train).predict(test)
+        fair = er.FairLinearRanker("dp", 0.2).fit(train).predict(test)
+        top = result.examples.tops["amortized", "group", "demographic_parity", None][number]
+        for column, scores in enumerate((plain, fair)):
+            assert top[:, column].tolist() == sorted(range(test.n_rows), key=lambda i: -scores[i])[:4]
+
+
+def test_top_places_keep_ties_in_order_and_mark_short_lists(data):
+    rows = er.RankingData.from_arrays(np.zeros((5, 1)), [1, 0, 0, 1, 0], list("abaab"), [1, 1, 1, 2, 2])
+    scores = np.array([[1.0, 1.0], [3.0, 1.0], [2.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    top = top_places(scores, rows, np.array([0, 1]), 3)
+    assert top[:, :, 0].tolist() == [[1, 2, 0], [1, 0, -1]]
+    assert top[:, :, 1].tolist() == [[0, 1, 2], [0, 1, -1]]
+    assert (unpack(pack(top)) == top).all()
+
+
+def test_titles_stand_for_ids():
+    rows = er.RankingData.from_arrays(
+        np.zeros((3, 1)), [1, 0, 2], ["a", None, "b"], [7, 7, 7], item_ids=["x", "y", "z"], relevance_threshold=2
+    )
+    (shown,) = describe({"group": rows}, np.array([0]), Titles({7: "seven"}, {"x": "the first"}))
+    assert (shown["id"], shown["title"]) == ("7", "seven")
+    assert [item["title"] for item in shown["items"]] == ["the first", "y", "z"]
+    assert [item["groups"]["group"] for item in shown["items"]] == ["a", None, "b"]
+    assert [item["relevant"] for item in shown["items"]] == [False, False, True]
+    bare = er.RankingData.from_arrays(np.zeros((2, 1)), [1, 0], ["a", "b"], [7, 7])
+    (shown,) = describe({"group": bare}, np.array([0]), None)
+    assert [item["title"] for item in shown["items"]] == ["item 1", "item 2"]
+
+
+def test_examples_are_queries_that_can_show_something(data):
+    """Longer than the least k and with two groups; the same whatever the order of rows, and any if none fits."""
+    qid = np.repeat([3, 1, 2, 0], [4, 2, 4, 4])
+    group = np.array(list("abababaaaaabbb"))
+    rows = er.RankingData.from_arrays(np.zeros((14, 1)), np.zeros(14), group, qid)
+    assert rows.query_ids[choose_queries({"g": rows}, 10, 2, 0)].tolist() == [3, 0]
+    assert len(choose_queries({"g": rows}, 1, 2, 0)) == 1
+    assert len(choose_queries({"g": rows}, 10, 9, 0)) == 4
+    other = rows.with_group(np.array(list("aaaaaaababaaaa")))
+    assert rows.query_ids[choose_queries({"g": rows, "h": other}, 10, 2, 0)].tolist() == [3, 2, 0]
+    assert len(choose_queries({"g": rows}, 0, 2, 0)) == 0

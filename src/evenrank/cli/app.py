@@ -16,8 +16,14 @@ from evenrank.cli.bound import bound
 from evenrank.cli.demo import demo
 from evenrank.cli.methods import methods
 from evenrank.cli.rank import rank
+from evenrank.cli.report import report
+from evenrank.cli.reproduce import reproduce
+from evenrank.cli.select import select
+from evenrank.cli.sweep import sweep
 from evenrank.cli.train import train
 from evenrank.errors import EvenrankError
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="evenrank",
@@ -36,7 +42,7 @@ def _top(
         raise typer.Exit
 
 
-for command in (demo, audit, train, rank, methods, bound):
+for command in (demo, audit, train, rank, sweep, select, report, methods, bound, reproduce):
     app.command()(command)
 
 
@@ -63,6 +69,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         result = app(args=given or ["--help"], prog_name="evenrank", standalone_mode=False)
         code = result if isinstance(result, int) else 0
+        if code == INTERRUPTED:
+            _say("interrupted")
         sys.stdout.flush()
     except typer.TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
@@ -77,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
         else:
             _say(str(error) or type(error).__name__)
             code = 2
-    except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted")
-        code = 130
+    except (KeyboardInterrupt, typer.Abort) as error:
+        _say(str(error) or "interrupted")
+        code = INTERRUPTED
     sys.exit(code)

@@ -6,10 +6,13 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 import evenrank as er
 from evenrank.cli import common, options, show
+from evenrank.data import RankingData
+from evenrank.experiment.examples import Titles
 from evenrank.io.files import write_whole
 from evenrank.rankers.progress import bar
 
@@ -23,14 +26,18 @@ def demo(
     as_json: options.Json = False,
 ) -> None:
     """The main job on bundled real data: sweep strengths over 5 folds, print what is free, write report.html."""
-    from evenrank.page.report import render
-
     ks = options.cut_offs(k)
     options.output(out, [])
     data = er.datasets.german_credit(group, seed=seed)
     with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:
         result = er.sweep(
-            data, ks=ks, folds=er.datasets.german_credit_folds(data), seed=seed, solver=solver, progress=progress
+            data,
+            ks=ks,
+            folds=er.datasets.german_credit_folds(data),
+            seed=seed,
+            solver=solver,
+            titles=_titles(data),
+            progress=progress,
         )
     subtitle = (
         f"German Credit as a ranking task: {data.n_queries} candidate lists of {data.n_rows // data.n_queries} "
@@ -41,9 +48,17 @@ def demo(
         f"evenrank {er.__version__}, solver {solver}, 5 folds over disjoint applicants, seed {seed}. Data: Statlog "
         "(German Credit Data), Hans Hofmann, UCI Machine Learning Repository, doi 10.24432/C5NC77, CC BY 4.0."
     )
-    write_whole(out, render(result, title="How evenly can credit applicants be ranked?", subtitle=subtitle, made=made))
+    title = "How evenly can credit applicants be ranked?"
+    write_whole(out, er.report_page(result, title=title, subtitle=subtitle, made=made))
     if as_json:
         common.print_json({**result.to_dict(), "report": str(out)})
         return
     show.sweep(result, subtitle)
     show.line(f"The page with the trade-off plots: {out}")
+
+
+def _titles(data: RankingData) -> Titles:
+    """The bundled data has numbers only."""
+    assert data.item_ids is not None
+    queries = {query: f"Candidate list {query}" for query in data.query_ids.tolist()}
+    return Titles(queries, {item: f"Applicant {item}" for item in np.unique(data.item_ids).tolist()})

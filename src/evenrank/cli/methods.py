@@ -17,6 +17,8 @@ def methods(as_json: options.Json = False) -> None:
                     "kind": method.kind,
                     "strength": method.strength,
                     "grid": method.grid().tolist(),
+                    "options": list(method.options),
+                    "extra": method.extra,
                 }
                 for method in METHODS.values()
             ]

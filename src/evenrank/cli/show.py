@@ -21,6 +21,7 @@ from evenrank.experiment.audit import GAPS, QUALITY, RATIO, UNLABELLED
 from evenrank.experiment.audit_words import TITLES
 from evenrank.experiment.methods import Method
 from evenrank.experiment.trials import Sweep
+from evenrank.extras import EXTRA_OF
 from evenrank.measures import measure_names
 from evenrank.notions import NOTIONS
 from evenrank.page.report import answer, percent, with_error
@@ -69,7 +70,7 @@ def audit(report: dict[str, Any], title: str = "Audit") -> None:
     unknown = f", unknown {facts['unknown_group_share']:.0%}" if facts["unknown_group_share"] else ""
     labels = f", {facts['relevant_share']:.0%} relevant" if facts["relevant_share"] is not None else ", no labels"
     line(f"{facts['rows']:,} rows, {facts['queries']:,} queries{labels}; groups: {groups or 'none'}{unknown}")
-    table = _table(title)
+    table = new_table(title)
     table.add_column("measure")
     for k in ks:
         table.add_column(f"k = {k}", justify="right")
@@ -89,7 +90,7 @@ def audit(report: dict[str, Any], title: str = "Audit") -> None:
 def sweep(result: Sweep, subtitle: str) -> None:
     """The demo's tables: what is free for each notion and k, then the curve of each notion at the largest k."""
     line(subtitle)
-    free = _table("What can be had without a significant loss of quality")
+    free = new_table("What can be had without a significant loss of quality")
     for name in ("notion", "k", "gap at 0", "gap at best", "falls by", "NDCG at 0", "NDCG at best", "strength"):
         free.add_column(name, justify="left" if name == "notion" else "right", no_wrap=True)
     for notion in result.notions:
@@ -99,18 +100,18 @@ def sweep(result: Sweep, subtitle: str) -> None:
             free.add_row(
                 NOTIONS[notion].alias,
                 str(k),
-                _with_error(curve.violation[0], curve.violation_error[0]),
-                _with_error(curve.violation[i], curve.violation_error[i]),
+                with_short_error(curve.violation[0], curve.violation_error[0]),
+                with_short_error(curve.violation[i], curve.violation_error[i]),
                 percent(curve.max_reduction),
-                _with_error(curve.quality[0], curve.quality_error[0]),
-                _with_error(curve.quality[i], curve.quality_error[i]),
+                with_short_error(curve.quality[0], curve.quality_error[0]),
+                with_short_error(curve.quality[i], curve.quality_error[i]),
                 f"{curve.strengths[i]:.3g}",
             )
         free.add_section()
     console().print(free)
     k = result.ks[-1]
     curves = [result.curve(notion, k) for notion in result.notions]
-    table = _table(f"Along the strengths at k = {k} (± standard error; * significantly worse)")
+    table = new_table(f"Along the strengths at k = {k} (± {result.spread}; * significantly worse)")
     table.add_column("strength", justify="right", no_wrap=True)
     for curve in curves:
         alias = NOTIONS[curve.notion].alias
@@ -121,8 +122,8 @@ def sweep(result: Sweep, subtitle: str) -> None:
         for curve in curves:
             star = "*" if curve.worse[i] else " "
             cells += [
-                f"{_with_error(curve.quality[i], curve.quality_error[i])}{star}",
-                _with_error(curve.violation[i], curve.violation_error[i]),
+                f"{with_short_error(curve.quality[i], curve.quality_error[i])}{star}",
+                with_short_error(curve.violation[i], curve.violation_error[i]),
             ]
         table.add_row(f"{curves[0].strengths[i]:.3g}", *cells)
     console().print(table)
@@ -172,7 +173,7 @@ def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
         f"confidence {1 - asked['delta']:.0%}. An addition of 0.05 to a gap seen of 0.10\n"
         "means: at most 0.15 on new queries."
     )
-    table = _table("What to add to a gap seen")
+    table = new_table("What to add to a gap seen")
     for name in ("notion", "rarest share", "theorem*", "lemma*", "certified (Hoeffding)"):
         table.add_column(name, justify="left" if name == "notion" else "right")
     for row in rows:
@@ -180,14 +181,14 @@ def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
         table.add_row(row["notion"].replace("_", " "), f"{row['min_share']:.3f}", *adds)
     console().print(table)
     if "certified" in rows[0]:
-        seen = _table(f"Certified from the file, at k = {k}")
+        seen = new_table(f"Certified from the file, at k = {k}")
         for name in ("notion", "seen", "Bernstein: at most", "Hoeffding: at most"):
             seen.add_column(name, justify="left" if name == "notion" else "right")
         for row in rows:
             limits = ["vacuous" if made.vacuous else f"{made.bound:.3f}" for made in row["certified"].values()]
             seen.add_row(row["notion"].replace("_", " "), f"{row['certified']['bernstein'].estimate:.3f}", *limits)
         console().print(seen)
-    plan = _table(f"Queries needed to add at most {asked['epsilon']:g}")
+    plan = new_table(f"Queries needed to add at most {asked['epsilon']:g}")
     for name in ("notion", "theorem*", "lemma*", "certified (Hoeffding)"):
         plan.add_column(name, justify="left" if name == "notion" else "right")
     for row in rows:
@@ -201,7 +202,8 @@ def methods(registry: Sequence[Method]) -> None:
     for method in registry:
         grid = method.grid()
         swept = f"{method.strength} = 0, {grid[1]:.3g} … {grid[-1]:.3g} ({len(grid)} strengths)"
-        line(f"{method.name:<18} {method.kind:<15}  {swept}\n    {method.title}")
+        extra = f" (needs pip install 'evenrank[{EXTRA_OF.get(method.extra, method.extra)}]')" if method.extra else ""
+        line(f"{method.name:<18} {method.kind:<15}  {swept}\n    {method.title}{extra}")
 
 
 WRITERS: dict[str, Callable[[Any, BytesIO], Any]] = {
@@ -236,10 +238,10 @@ def _three(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.3f}"
 
 
-def _with_error(value: float, error: float) -> str:
+def with_short_error(value: float, error: float) -> str:
     return with_error(value, error).replace(" ± ", "±").replace("±0.", "±.")
 
 
-def _table(title: str) -> Table:
+def new_table(title: str) -> Table:
     """Narrow enough for 80 columns."""
     return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=0)

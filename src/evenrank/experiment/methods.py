@@ -105,6 +105,16 @@ def _regularized(task: Task, *, scope: str) -> Iterator[Part]:
         yield Part(grouping, notion, None, _some(path, models).scores(task.test[grouping]))
 
 
+def _group_aware(task: Task) -> Iterator[Part]:
+    """A group-aware model sees one grouping, so each trains alone."""
+    options = {"scale": task.scale, "seed": task.seed, "group_aware": True, **task.settings}
+    size = len(task.strengths)
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        scores = fairness_path(train, list(task.notions), task.strengths, task.solver, **options).scores(test)
+        for number, notion in enumerate(task.notions):
+            yield Part(grouping, notion, None, scores[:, number * size : (number + 1) * size])
+
+
 def _some(path: FairnessPath, models: slice) -> FairnessPath:
     return replace(path, coef=path.coef[models], intercept=path.intercept[models], alphas=path.alphas[models])
 
@@ -127,10 +137,10 @@ def _fastar(task: Task, *, adjust: bool, larger: bool) -> Iterator[Part]:
     shares = task.strengths > 0
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         protected = other_group(train) if larger else train.group_names[protected_code(train, None)]
-        ranker = FAStar(task.strengths[shares], adjust=adjust, protected=protected, **own)
         for k in task.ks:
             out = np.repeat(plain[:, None], len(task.strengths), axis=1)
             if shares.any():
+                ranker = FAStar(task.strengths[shares], adjust=adjust, protected=protected, **own)
                 out[:, shares] = ranker.rerank(plain, test, k)
             yield Part(grouping, ANY, k, out)
 
@@ -155,6 +165,16 @@ METHODS = {
     for method in (
         _regularized_method("amortized", "fairness regularisation, gaps pooled over all queries (the paper's method)"),
         _regularized_method("per_query", "fairness regularisation, gaps within each query (the paper's ablation)"),
+        Method(
+            "amortized_aware",
+            "as amortized, the model seeing the group itself",
+            "in-processing",
+            "alpha",
+            strength_grid,
+            _group_aware,
+            LINEAR,
+            by_notion=True,
+        ),
         _deltr_method("deltr", "ListNet with a penalty on disparate exposure"),
         _deltr_method("deltr_aware", "DELTR with the protected flag as a feature", group_aware=True),
         _deltr_method("deltr_larger", "DELTR with the larger group as the protected one", larger=True),

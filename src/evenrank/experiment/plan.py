@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -16,13 +19,12 @@ from evenrank.data import RankingData
 from evenrank.errors import DataWarning
 from evenrank.experiment.examples import pack, top_places
 from evenrank.experiment.methods import METHODS, Task
-from evenrank.measures import group_rates, measure, measure_names
+from evenrank.measures import measure_names, measure_with_rates
 from evenrank.notions import NOTIONS
-from evenrank.ranking import Ranking
 
 QUALITIES = ("ndcg", "precision")
 FAIRNESS = (*NOTIONS, "four_fifths", "exposure_gap")
-RATE = "selection_rate"
+RATE, RELEVANT_RATE = "selection_rate", "selection_rate_relevant"  # among all items, among relevant ones
 
 Groupings = Mapping[str, RankingData]
 
@@ -76,7 +78,7 @@ class Plan:
     def rates(self) -> list[str]:
         """Columns of the groups' selection rates; a grouping's groups are numbered in the order of their names."""
         most = max(data.n_groups for data in self.groupings.values())
-        return [f"{RATE}_{code}@{k}" for k in self.ks for code in range(most)]
+        return [f"{name}_{code}@{k}" for name in (RATE, RELEVANT_RATE) for k in self.ks for code in range(most)]
 
     def asked(self) -> dict[str, Any]:
         """The configuration in plain values: two plans with the same and the same data give the same numbers."""
@@ -110,14 +112,17 @@ def _facts(data: RankingData) -> dict[str, Any]:
 
 
 def fingerprint(groupings: Groupings) -> str:
-    """A digest of features, relevance, groups and queries in stored order; equal data has an equal one."""
+    """A digest of features, relevance, groups, queries and items in stored order; equal data has an equal one."""
     first = next(iter(groupings.values()))
     arrays: list[Any] = [block for _, block in first.blocks()]
     arrays += [first.relevance, first.query_ptr, np.array([first.relevance_threshold])]
     arrays += [] if first.sample_weight is None else [first.sample_weight]
     for data in groupings.values():
         arrays.append(data.group)
-    texts = [*map(str, first.query_ids.tolist()), *first.feature_names]
+    # Items count because re-rankers break ties by them.
+    arrays += [ids for ids in (first.query_ids, first.item_ids) if ids is not None and ids.dtype != object]
+    texts = [str(ids.tolist()) for ids in (first.query_ids, first.item_ids) if ids is not None and ids.dtype == object]
+    texts += first.feature_names
     texts += [f"{name}: {data.group_names}" for name, data in groupings.items()]
     return _digest(arrays, "\n".join(texts))
 
@@ -158,7 +163,7 @@ class Runner:
         from threadpoolctl import threadpool_limits
 
         began = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+        with _whole(), warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
             # One thread: the same numbers whatever else runs, and blocks run beside each other instead.
             warnings.simplefilter("always", DataWarning)
             table, tops = self._parts(block)
@@ -203,6 +208,32 @@ class Runner:
         return table, tops
 
 
+@contextmanager
+def _whole() -> Iterator[None]:
+    """An interrupt ends the block, even if a trainer in it catches it to keep its weights so far."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals go to the main thread only
+        return
+    before = signal.getsignal(signal.SIGINT)
+    interrupted = False
+
+    def note(number: int, frame: Any) -> None:
+        nonlocal interrupted
+        interrupted = True
+        if callable(before):
+            before(number, frame)
+
+    if before is not None:  # one that was not set from Python cannot be put back
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+    if interrupted and before is signal.default_int_handler:
+        raise KeyboardInterrupt
+
+
 def _take(groupings: Groupings, queries: NDArray[np.bool_]) -> tuple[RankingData, ...]:
     """The queries under each grouping; the features are gathered once and shared."""
     first, *others = groupings.values()
@@ -213,9 +244,10 @@ def _take(groupings: Groupings, queries: NDArray[np.bool_]) -> tuple[RankingData
 
 
 def _measured(scores: NDArray[Any], data: RankingData, ks: Sequence[int]) -> dict[str, list[float]]:
-    values = measure(scores, data, measure_names(ks, [*QUALITIES, *FAIRNESS]))
-    ranking = Ranking(data.to_stored(scores), data.query_ptr)
-    for k in ks:
-        for code, rate in enumerate(group_rates(ranking, data, k)):
-            values[f"{RATE}_{code}@{k}"] = rate
-    return {name: np.asarray(value).tolist() for name, value in values.items()}
+    wanted = {f"{name}@{k}": (k, among) for name, among in ((RATE, "all"), (RELEVANT_RATE, "relevant")) for k in ks}
+    values = measure_with_rates(scores, data, measure_names(ks, [*QUALITIES, *FAIRNESS]), wanted)
+    out = {name: value.tolist() for name, value in values.items() if name not in wanted}
+    for name in wanted:
+        kind, _, k = name.partition("@")
+        out |= {f"{kind}_{code}@{k}": rate.tolist() for code, rate in enumerate(values[name])}
+    return out

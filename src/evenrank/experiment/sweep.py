@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -18,9 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning, choose
 from evenrank.experiment.examples import PLACES, Titles, choose_queries, describe
+from evenrank.experiment.facts import data_facts
 from evenrank.experiment.methods import METHODS
 from evenrank.experiment.plan import Block, Groupings, Plan, Runner
-from evenrank.experiment.run_folder import RunFolder
+from evenrank.experiment.run_folder import TRIALS, Journal, RunFolder
 from evenrank.experiment.trials import Sweep
 from evenrank.extras import require
 from evenrank.notions import NOTIONS, as_notion
@@ -127,39 +129,37 @@ def sweep(
         "about": _about(plan, seed, spread, len(splits)),
     }
     shown = describe(tested, plan.examples, titles)
-    records = _run(plan, config, shown, out, n_jobs, progress)
-    result = Sweep.of(config, records, shown)
-    if out is not None:
-        for file in ("trials.csv", "trials.parquet"):
-            result.write(os.path.join(out, file))
+    if out is None:
+        return Sweep.of(config, _run(plan, [], None, n_jobs, progress), shown)
+    folder = RunFolder(out)
+    with folder.opened(config, shown) as journal:
+        result = Sweep.of(folder.config, _run(plan, folder.blocks(), journal, n_jobs, progress), shown)
+        for file in TRIALS:
+            result.write(folder.path / file)
     return result
 
 
 def _run(
     plan: Plan,
-    config: dict[str, Any],
-    shown: list[dict[str, Any]],
-    out: str | os.PathLike[str] | None,
+    records: list[dict[str, Any]],
+    journal: Journal | None,
     n_jobs: int,
     progress: Callable[[float], None] | None,
 ) -> list[dict[str, Any]]:
-    """Run the blocks that the run folder does not have yet, writing each down as it is finished."""
-    folder = None if out is None else RunFolder(out)
-    if folder is not None:
-        folder.begin(config, shown)
+    """Run the blocks that are not among the records yet, writing each down as it is finished."""
     said: set[str] = set()
-    with nullcontext() if folder is None else folder.journal() as journal:
-        records = [] if folder is None else folder.blocks()
-        done = {Block(**record["block"]) for record in records}
-        todo = [block for block in plan.blocks if block not in done]
-        _relay(records, said)
-        for record in _results(plan, todo, n_jobs):
-            if journal is not None:
-                journal.append(record)
-            records.append(record)
-            _relay([record], said)
-            if progress is not None:
-                progress(len(records) / len(plan.blocks))
+    done = {Block(**record["block"]) for record in records}
+    todo = [block for block in plan.blocks if block not in done]
+    _relay(records, said)
+    if progress is not None and records:
+        progress(len(records) / len(plan.blocks))
+    for record in _results(plan, todo, n_jobs):
+        if journal is not None:
+            journal.append(record)
+        records.append(record)
+        _relay([record], said)
+        if progress is not None:
+            progress(len(records) / len(plan.blocks))
     return records
 
 
@@ -173,11 +173,25 @@ def _in_parallel(plan: Plan, todo: Sequence[Block], n_jobs: int) -> Iterator[dic
     from joblib import Parallel, delayed
 
     jobs = (delayed(_one)(plan, block) for block in todo)
-    yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
+    run = Parallel(n_jobs=n_jobs, return_as="generator_unordered", initializer=_follow, initargs=(os.getpid(),))
+    yield from run(jobs)
 
 
 def _one(plan: Plan, block: Block) -> dict[str, Any]:
     return Runner(plan).run(block)
+
+
+def _follow(parent: int) -> None:
+    """End this worker soon after its parent: one that is killed cannot tell its workers to stop."""
+    if os.getppid() != parent:  # a thread, or a process that somebody else started
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _relay(records: Sequence[dict[str, Any]], said: set[str]) -> None:
@@ -309,7 +323,10 @@ def _about(plan: Plan, seed: int, spread: str, repeats: int) -> dict[str, Any]:
         "seed": seed,
         "solver": plan.solver,
         "scale": plan.scale,
+        "settings": {name: dict(own) for name, own in plan.settings.items()},
         "notions": list(plan.notions),
+        "tested": next(iter(plan.tested.values())).n_queries,
+        **data_facts(plan.groupings, plan.notions),
     }
 
 

@@ -125,6 +125,9 @@ class Sweep:
             "models": len(columns["fold"]),
             "seconds": float(sum(record["seconds"] for record in records)),
             "blocks": {"done": len(records), "asked": len(asked["blocks"])},
+            "fingerprint": config["data"]["fingerprint"],
+            "versions": config["versions"],
+            "made": config["made"],
         }
         return cls(columns, asked["ks"], about, Examples(examples, tops) if examples else None)
 
@@ -211,11 +214,17 @@ class Sweep:
         self, column: str, notion: str, *, method: str, grouping: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Strengths, and the means and errors of a column over the repeats, (strengths,) each; none if not swept."""
-        strengths, order = self._layout(as_notion(notion).name, method, grouping)
+        strengths, table = self.by_repeat(column, notion, method=method, grouping=grouping)
         if not len(strengths):
             return strengths, strengths, strengths
-        table = np.array(self.columns[column], float)[order]
         return strengths, *mean_and_error(table, self.spread)
+
+    def by_repeat(
+        self, column: str, notion: str, *, method: str, grouping: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Strengths, and a column's value in each fold or seed, (strengths, repeats)."""
+        strengths, order = self._layout(as_notion(notion).name, method, grouping)
+        return strengths, np.array(self.columns[column], float)[order]
 
     def _layout(self, notion: str, method: str, grouping: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The strengths and which row holds each (strength, repeat), (strengths, repeats)."""
@@ -252,6 +261,18 @@ class Sweep:
             for notion in self.notions
             for k in self.ks
         ]
+
+    def html(self, title: str = "", subtitle: str = "") -> str:
+        """A page of its own that needs no network."""
+        # Pages come after this layer, so this one is asked for by its public name.
+        from evenrank import report_page
+
+        return str(report_page(self, subtitle=subtitle, **({"title": title} if title else {})))
+
+    def _repr_html_(self) -> str:
+        from evenrank import report_page
+
+        return str(report_page(self, whole=False))
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints: the configuration and, for each curve, its means, errors and what comes free."""

@@ -35,6 +35,7 @@ class Columns:
     score: str | None = None
     qrels: str | os.PathLike[str] | None = None
     groups: str | os.PathLike[str] | Mapping[Any, Any] | None = None
+    ignore: tuple[str, ...] = ()
 
     def refuse_trec(self, what: str) -> None:
         for option in ("qrels", "groups"):
@@ -98,7 +99,8 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
     if item is None and "item" in names and all(name != "item" for _, name in wanted):
         item = "item"
     taken = {name for _, name in wanted} | {item}
-    rest = tuple(name for name in names if name and name not in taken) if features is None else ()
+    free = [name for name in names if name and name not in taken and name not in columns.ignore]
+    rest = tuple(free) if features is None else ()
     needed = tuple(name for name in names if name in taken or name in rest)
     return Plan(item, features, rest, needed)
 

@@ -38,7 +38,7 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     features, names = _matrix(blocks, text)
     group = None if columns.group == "group" and "group" not in names else columns.group
     chosen = [columns.score] if columns.score is not None else columns.features
-    used = {name for name in (group, columns.sample_weight) if name is not None}
+    used = {name for name in (group, columns.sample_weight, *columns.ignore) if name is not None}
     position = {name: j for j, name in enumerate(names)}
     role = "score" if columns.score is not None else "features"
     for part, name in (("group", group), ("sample_weight", columns.sample_weight), *((role, c) for c in chosen or ())):

@@ -58,6 +58,7 @@ def read(
     score: str | None = None,
     qrels: PathLike | None = None,
     groups: PathLike | Mapping[Any, Any] | None = None,
+    ignore: Sequence[str] = (),
     format: str | None = None,
 ) -> RankingData:
     """Read query–item rows from a file, or from the parts of one, in any of the `FORMATS`.
@@ -73,6 +74,7 @@ def read(
     score : a column to take as the only feature, for rankings that were logged with their scores
     qrels, groups : for a TREC run, the judgements, and each item's group
         (a CSV file with the columns ``item`` and ``group``, or a mapping).
+    ignore : columns that are never features
     format : one of `FORMATS`; by default the file's suffix decides
 
     Raises
@@ -107,6 +109,7 @@ def read(
         score=score,
         qrels=qrels,
         groups=groups,
+        ignore=tuple(ignore),
     )
     name = format_of(paths) if format is None else choose(format, FORMATS, what="format")
     if format is None and name == "letor" and qrels is not None:

@@ -5,53 +5,49 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
-from string import Template
 
-from evenrank import __version__
 from evenrank.experiment.audit import Audit
 from evenrank.experiment.audit_sections import Section, sections, summary
 from evenrank.experiment.audit_words import TITLES
-
-# Scoped to the audit, so that it can stand in a notebook too.
-STYLE = """
-.evenrank-audit { font-variant-numeric: tabular-nums; }
-.evenrank-audit h1 { font-size: 1.7rem; line-height: 1.25; margin: 2rem 0 .25rem; }
-.evenrank-audit h2 { font-size: 1.15rem; margin: 2.5rem 0 .5rem; }
-.evenrank-audit .soft, .soft { color: #5b6675; }
-.evenrank-audit ul { padding-left: 1.1rem; } .evenrank-audit li { margin: .35rem 0; max-width: 60rem; }
-.evenrank-audit li:first-child { font-weight: 600; }
-.evenrank-audit .scroll { overflow-x: auto; }
-.evenrank-audit table { border-collapse: collapse; width: 100%; }
-.evenrank-audit th, .evenrank-audit td { text-align: right; padding: .35rem .6rem; white-space: nowrap; }
-.evenrank-audit tr.of td { border-top: 1px solid #d9dee5; }
-.evenrank-audit tr.sub td { color: #5b6675; padding-top: 0; }
-.evenrank-audit th:first-child, .evenrank-audit td:first-child { text-align: left; }
-.evenrank-audit td.bar { width: 45%; min-width: 16rem; }
-.evenrank-audit .track { display: block; position: relative; height: .9rem; background: #eef1f5; }
-.evenrank-audit .band { position: absolute; top: .2rem; height: .5rem; background: #56B4E9; min-width: 2px; }
-.evenrank-audit .zero { background: #c3cad4; }
-.evenrank-audit .dot { position: absolute; top: 0; width: 3px; height: .9rem; background: #1d2430; }
-"""
+from evenrank.page.skeleton import fill, page, piece, scrolled, signature, table, text_of
 
 
 def audit_page(audits: Sequence[tuple[str, Audit]], *, whole: bool = True) -> str:
     """Audits under their titles as a page (or, with ``whole=False``, as the piece of one that a notebook shows)."""
-    body = f"<style>{STYLE}</style>\n" + "\n".join(_audit(title, audit) for title, audit in audits)
     if not whole:
-        return body
-    template = Template(files("evenrank.page").joinpath("audit.html").read_text(encoding="utf-8"))
-    made = f"evenrank {__version__}, intervals by {audits[0][1].method} over queries."
-    return template.substitute(title=escape(audits[0][0]), body=body, made=escape(made))
+        return piece("\n".join(_audit(title, audit) for title, audit in audits))
+    first = audits[0][1]
+    made = (
+        f"Intervals by {first.method} over queries, {first.confidence:.0%} confidence; certified bounds rest on "
+        "queries being independent and none having been used in training."
+    )
+    body = fill(
+        "audit.html",
+        audits="\n".join(_audit(title, audit) for title, audit in audits),
+        made=escape(made),
+        glossary=text_of("glossary.html"),
+        signature=escape(signature()),
+    )
+    return page(audits[0][0], body)
 
 
 def _audit(title: str, audit: Audit) -> str:
-    parts = [f"<h1>{escape(title)}</h1>", f"<p class='soft'>{escape(summary(audit))}</p>"]
-    for number, section in enumerate(sections(audit)):
-        parts.append(_section(section))
-        if number == 0:
-            parts.append(_bars(audit))
-    return "<div class='evenrank-audit'>" + "\n".join(parts) + "</div>"
+    """The answer first, as the report has it; then each section in a box of its own."""
+    found = sections(audit)
+    answer, *rest = found[0].sentences
+    answer = answer.removeprefix("In short: ")
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p class='soft'>{escape(summary(audit))}</p>",
+        f"<p class='lead'>{escape(answer[:1].upper() + answer[1:])}</p>",
+        _card(_section(Section(found[0].heading, tuple(rest))) + _bars(audit)),
+    ]
+    parts += [_card(_section(section)) for section in found[1:]]
+    return "<div class='audit'>" + "\n".join(parts) + "</div>"
+
+
+def _card(content: str) -> str:
+    return f"<section class='card'>{content}</section>"
 
 
 def _section(section: Section) -> str:
@@ -59,16 +55,10 @@ def _section(section: Section) -> str:
     if section.sentences:
         parts.append("<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in section.sentences) + "</ul>")
     if section.rows:
-        top = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in section.head)
-        lines = "".join(
-            f"<tr class='{'sub' if row[0].startswith(' ') else 'of'}'>"
-            + "".join(f"<td>{escape(cell)}</td>" for cell in row)
-            + "</tr>"
-            for row in section.rows
-        )
-        parts.append(f"<div class='scroll'><table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>")
+        lines = [(row, f" class='{'sub' if row[0].startswith(' ') else 'of'}'") for row in section.rows]
+        parts.append(scrolled(table(section.head, lines), section.heading))
     if section.note:
-        parts.append(f"<p class='soft'>{escape(section.note)}</p>")
+        parts.append(f"<p class='soft small'>{escape(section.note)}</p>")
     return "\n".join(parts)
 
 
@@ -89,8 +79,8 @@ def _bars(audit: Audit) -> str:
         )
         label = escape(f"{TITLES[one.measure]}, k = {one.k}")
         value = f"{one.interval.estimate:.3f} ({one.interval.low:.3f}–{one.interval.high:.3f})"
-        lines.append(f"<tr class='of'><td>{label}</td><td>{value}</td><td class='bar'>{bar}</td></tr>")
+        lines.append(f"<tr class='of'><th scope='row'>{label}</th><td>{value}</td><td class='bar'>{bar}</td></tr>")
     note = f"The bar is the interval, from 0 at the left to {end:.3f}; grey where it reaches 0 and no gap is shown."
-    head = "<tr><th scope='col'>gap</th><th scope='col'>estimate and interval</th><th scope='col'></th></tr>"
-    table = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
-    return f"<div class='scroll'>{table}</div><p class='soft'>{escape(note)}</p>"
+    head = "<tr><th scope='col'>gap</th><th scope='col'>estimate and interval</th><th scope='col'>drawn</th></tr>"
+    drawn = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
+    return f"{scrolled(drawn, 'Gaps and their intervals')}<p class='soft small'>{escape(note)}</p>"

@@ -1,7 +1,9 @@
-"""Charts as Vega-Lite descriptions, made with Altair from a sweep's curves."""
+"""Charts as Vega-Lite descriptions that hold their numbers, made with Altair from a sweep's curves."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import altair as alt
@@ -9,42 +11,59 @@ import numpy as np
 
 from evenrank.experiment.curves import Curve
 from evenrank.experiment.trials import Sweep
+from evenrank.notions import as_notion
+from evenrank.page.words import QUALITY, words
 
 # Okabe and Ito's colours: distinct for colour-blind readers too.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+VIOLATION = "violation"
+WIDTH, HEIGHT = 220, 180
 
 
-def label(curve: Curve, several_methods: bool) -> str:
-    name = curve.notion.replace("_", " ")
-    return f"{name} ({curve.method})" if several_methods else name
+def curves(
+    sweep: Sweep,
+    *,
+    notion: str | None = None,
+    grouping: str | None = None,
+    methods: Sequence[str] | None = None,
+    quality: str = "ndcg",
+) -> list[Curve]:
+    """One grouping's curves (the first by default): notion by notion, method by method, k by k; None means all."""
+    notions = sweep.notions if notion is None else [as_notion(notion).name]
+    return [
+        sweep.curve(name, k, method=method, quality=quality, grouping=grouping)
+        for name in notions
+        for method in (sweep.methods if methods is None else methods)
+        for k in sweep.ks
+    ]
 
 
-def rows(sweep: Sweep) -> list[dict[str, Any]]:
+def rows(found: Sequence[Curve]) -> list[dict[str, Any]]:
     """A flat record for every point of every curve."""
-    several = len(sweep.methods) > 1
     out = []
-    for method in sweep.methods:
-        for notion in sweep.notions:
-            for k in sweep.ks:
-                curve = sweep.curve(notion, k, method=method)
-                for i, strength in enumerate(curve.strengths.tolist()):
-                    mark = "baseline" if i == 0 else "best" if i == curve.best else "other"
-                    out.append(
-                        {
-                            "curve": label(curve, several),
-                            "k": f"k = {k}",
-                            "order": i,
-                            "strength": strength,
-                            "quality": _number(curve.quality[i]),
-                            "quality low": _number(curve.quality[i] - curve.quality_error[i]),
-                            "quality high": _number(curve.quality[i] + curve.quality_error[i]),
-                            "violation": _number(curve.violation[i]),
-                            "violation low": _number(curve.violation[i] - curve.violation_error[i]),
-                            "violation high": _number(curve.violation[i] + curve.violation_error[i]),
-                            "mark": mark,
-                        }
-                    )
+    for curve in found:
+        front = curve.front
+        for i, strength in enumerate(curve.strengths.tolist()):
+            out.append(
+                {
+                    "notion": words(curve.notion),
+                    "method": words(curve.method),
+                    "k": f"k = {curve.k}",
+                    "order": i,
+                    "strength": strength,
+                    **_bar("quality", curve.quality[i], curve.quality_error[i]),
+                    **_bar("violation", curve.violation[i], curve.violation_error[i]),
+                    "mark": "baseline" if i == 0 else "best" if i == curve.best else "other",
+                    "front": bool(front[i]),
+                }
+            )
     return out
+
+
+def _bar(name: str, value: float, error: float) -> dict[str, float | None]:
+    """A value and the ends of its error bar; without an error the bar has no length."""
+    reach = np.nan_to_num(error)
+    return {name: _number(value), f"{name} low": _number(value - reach), f"{name} high": _number(value + reach)}
 
 
 def _number(value: float) -> float | None:
@@ -52,71 +71,131 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _color(names: list[str]) -> Any:
-    return alt.Color("curve:N", scale=alt.Scale(domain=names, range=PALETTE[: len(names)]), title=None).legend(
-        orient="top", labelLimit=400
-    )
+def tradeoff(
+    sweep: Sweep,
+    *,
+    notion: str | None = None,
+    grouping: str | None = None,
+    methods: Sequence[str] | None = None,
+    quality: str = "ndcg",
+) -> dict[str, Any]:
+    """Quality against violation, a panel a k; colours are methods, or notions where there is one method.
+
+    Several notions of several methods stand in a row of panels each.
+    """
+    found = curves(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
+    several = len({curve.method for curve in found}) > 1
+    names = dict.fromkeys(words(curve.method if several else curve.notion) for curve in found)
+    by_notion = several and len({curve.notion for curve in found}) > 1
+    layout = _tradeoff_layout("method" if several else "notion", tuple(names), by_notion, quality)
+    return {**layout, "datasets": {"points": rows(found)}}
 
 
-def tradeoff(sweep: Sweep) -> dict[str, Any]:
-    """Quality against violation, a panel a k."""
-    data = rows(sweep)
-    names = list(dict.fromkeys(row["curve"] for row in data))
-    base = alt.Chart().encode(color=_color(names))
+@lru_cache(maxsize=64)
+def _tradeoff_layout(series: str, names: tuple[str, ...], by_notion: bool, quality: str) -> dict[str, Any]:
+    """The trade-off without its points; made once, for it takes long."""
     x = alt.X("violation:Q", title="violation (0 is even)", scale=alt.Scale(zero=True))
-    y = alt.Y("quality:Q", title="NDCG", scale=alt.Scale(zero=False))
-    tip = [
-        "curve:N",
-        alt.Tooltip("strength:Q", format=".3g"),
-        alt.Tooltip("violation:Q", format=".3f"),
-        alt.Tooltip("quality:Q", format=".3f"),
-    ]
-    line = base.mark_line(opacity=0.6).encode(x=x, y=y, order="order:Q", detail="curve:N")
+    y = alt.Y("quality:Q", title=QUALITY[quality], scale=alt.Scale(zero=False))
+    base = alt.Chart().encode(color=_series(series, names))
+    line = base.mark_line(opacity=0.35).encode(x=x, y=y, order="order:Q")
+    front = base.transform_filter("datum.front").mark_line(strokeWidth=2.5).encode(x=x, y=y, order="violation:Q")
     marked = base.transform_filter("datum.mark != 'other'")
-    across = marked.mark_rule(opacity=0.5).encode(x=alt.X("violation low:Q"), x2="violation high:Q", y=y)
-    down = marked.mark_rule(opacity=0.5).encode(x=x, y=alt.Y("quality low:Q"), y2="quality high:Q")
-    dots = base.mark_point(size=30, filled=True, opacity=0.5).encode(x=x, y=y, tooltip=tip)
-    start = base.transform_filter("datum.mark == 'baseline'").mark_point(size=120, shape="circle", fill="white")
-    best = base.transform_filter("datum.mark == 'best'").mark_point(size=130, shape="diamond", filled=True)
-    layers = alt.layer(
-        line, across, down, dots, start.encode(x=x, y=y, tooltip=tip), best.encode(x=x, y=y, tooltip=tip)
+    across = marked.mark_rule(opacity=0.6).encode(x=alt.X("violation low:Q"), x2="violation high:Q", y=y)
+    down = marked.mark_rule(opacity=0.6).encode(x=x, y=alt.Y("quality low:Q"), y2="quality high:Q")
+    dots = base.mark_point(size=18, filled=True, opacity=0.6).encode(x=x, y=y)
+    start = base.transform_filter("datum.mark == 'baseline'").mark_point(size=110, shape="circle", fill="white")
+    best = base.transform_filter("datum.mark == 'best'").mark_point(size=120, shape="diamond", filled=True)
+    layers = alt.layer(line, front, across, down, dots, start.encode(x=x, y=y), best.encode(x=x, y=y))
+    facets: dict[str, Any] = {"column": alt.Column("k:N", title=None, sort=None)}
+    if by_notion:
+        facets["row"] = alt.Row("notion:N", title=None, sort=None)
+    sized = layers.properties(width=WIDTH, height=HEIGHT)
+    return _finish(
+        sized.facet(**facets, data=alt.NamedData(name="points")).resolve_scale(x="independent", y="independent")
     )
-    return _finish(layers.properties(width=270, height=250).facet(column=_panel(), data=_values(data)))
 
 
-def against_strength(sweep: Sweep) -> dict[str, Any]:
-    """Violation above, quality below, against strength; a panel a k."""
-    data = rows(sweep)
-    names = list(dict.fromkeys(row["curve"] for row in data))
+def against_strength(
+    sweep: Sweep,
+    *,
+    notion: str | None = None,
+    grouping: str | None = None,
+    methods: Sequence[str] | None = None,
+    quality: str = "ndcg",
+) -> dict[str, Any]:
+    """Violation (left axis) and quality (right axis) against strength, a column a k, a row a notion and method.
 
-    def panel(value: str, title: str, zero: bool) -> Any:
-        x = alt.X("strength:Q", scale=alt.Scale(type="symlog", constant=0.01), title="strength").axis(
-            values=[0, 0.01, 0.1, 1, 10], format=",.2~f"
-        )
-        y = alt.Y(f"{value}:Q", title=title, scale=alt.Scale(zero=zero))
-        base = alt.Chart().encode(color=_color(names), x=x)
-        band = base.mark_area(opacity=0.12).encode(y=alt.Y(f"{value} low:Q", title=title), y2=f"{value} high:Q")
-        line = base.mark_line(point={"size": 18}).encode(
-            y=y, tooltip=["curve:N", alt.Tooltip("strength:Q", format=".3g"), alt.Tooltip(f"{value}:Q", format=".3f")]
-        )
-        return alt.layer(line, band).properties(width=270, height=170).facet(column=_panel(), data=_values(data))
-
-    return _finish(alt.vconcat(panel("violation", "violation", True), panel("quality", "NDCG", False)))
-
-
-def _panel() -> Any:
-    return alt.Column("k:N", title=None, sort=None)
+    Methods have rows of their own because their strengths are not on one scale.
+    """
+    found = curves(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
+    several_notions = len({curve.notion for curve in found}) > 1
+    several_methods = len({curve.method for curve in found}) > 1
+    lines: dict[tuple[str, str], list[tuple[str, bool]]] = {}
+    for curve in found:
+        told = [
+            *([words(curve.notion)] if several_notions else []),
+            *([words(curve.method)] if several_methods else []),
+        ]
+        panel = ", ".join([*told, f"k = {curve.k}"]), bool(curve.strengths[-1] <= 1)
+        lines.setdefault((curve.notion, curve.method), []).append(panel)
+    layout = _strength_layout(tuple(map(tuple, lines.values())), quality)
+    return {**layout, "datasets": {f"panel{number}": rows([curve]) for number, curve in enumerate(found)}}
 
 
-def _values(data: list[dict[str, Any]]) -> Any:
-    return alt.Data(values=data)  # type: ignore[no-untyped-call]
+@lru_cache(maxsize=64)
+def _strength_layout(lines: tuple[tuple[tuple[str, bool], ...], ...], quality: str) -> dict[str, Any]:
+    """Rows of panels, each given as its title and whether its strengths are shares; made once, for it takes long."""
+    number = 0
+    drawn = []
+    for line in lines:
+        panels = []
+        for place, (title, shares) in enumerate(line):
+            outer = (place == 0, place == len(line) - 1)
+            panels.append(_strength_panel(f"panel{number}", title, quality, shares=shares, outer=outer))
+            number += 1
+        drawn.append(alt.hconcat(*panels, spacing=14))
+    return _finish(alt.vconcat(*drawn) if len(drawn) > 1 else drawn[0])
+
+
+def _strength_panel(data: str, title: str, quality: str, *, shares: bool, outer: tuple[bool, bool]) -> Any:
+    """One k's panel of a named data set; only the outer ones of a row (left, right) name the axes."""
+    base = alt.Chart(alt.NamedData(name=data)).encode(x=_strength_axis(shares))
+    parts = []
+    for value, name, colour, shape, side, named in (
+        ("violation", VIOLATION, PALETTE[0], "circle", "left", outer[0]),
+        ("quality", QUALITY[quality], PALETTE[1], "square", "right", outer[1]),
+    ):
+        axis: Any = {"orient": side, "titleColor": colour, "labelColor": colour, "tickCount": 3, "grid": side == "left"}
+        scale, shown = alt.Scale(zero=value == "violation"), name if named else None
+        low = alt.Y(f"{value} low:Q", title=shown, scale=scale).axis(**axis)
+        y = alt.Y(f"{value}:Q", title=shown, scale=scale).axis(**axis)
+        bars = base.mark_rule(color=colour, opacity=0.6).encode(y=low, y2=f"{value} high:Q")
+        line = base.mark_line(color=colour, point={"size": 18, "color": colour, "shape": shape}).encode(y=y)
+        parts.append(alt.layer(bars, line))
+    layers = alt.layer(*parts).resolve_scale(y="independent")
+    return layers.properties(width=WIDTH, height=HEIGHT, title=title)
+
+
+def _strength_axis(shares: bool) -> Any:
+    """Logarithmic but for 0, or plain for shares, which end at 1."""
+    if shares:
+        return alt.X("strength:Q", title="strength").axis(tickCount=5, format=".2~r")
+    scale = alt.Scale(type="symlog", constant=0.01)
+    return alt.X("strength:Q", title="strength", scale=scale).axis(values=[0, 0.1, 1, 10, 100], format=".2~r")
+
+
+def _series(field: str, names: Sequence[str]) -> Any:
+    """Colours for the values of a field, in their order."""
+    ring = [PALETTE[i % len(PALETTE)] for i in range(len(names))]
+    scale = alt.Scale(domain=list(names), range=ring)
+    return alt.Color(f"{field}:N", scale=scale, title=None).legend(orient="top", labelLimit=400, symbolOpacity=1)
 
 
 def _finish(chart: Any) -> dict[str, Any]:
     described: dict[str, Any] = (
-        chart.configure_axis(gridColor="#eceff3", labelFontSize=12, titleFontSize=12)
-        .configure_legend(labelFontSize=13)
-        .configure_header(labelFontSize=13)
+        chart.configure_axis(gridColor="#eceff3", labelFontSize=11, titleFontSize=12)
+        .configure_legend(labelFontSize=12)
+        .configure_header(labelFontSize=12)
         .configure_view(stroke=None)
         .to_dict()
     )

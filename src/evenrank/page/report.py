@@ -1,119 +1,146 @@
-"""`report.html`: one self-contained file from a sweep. All text from data is escaped."""
+"""`report.html`: one self-contained file from a sweep. All text from data is escaped, or set as text by the script."""
 
 from __future__ import annotations
 
-import json
 from html import escape
-from importlib.resources import files
-from string import Template
-from typing import Any
 
-import numpy as np
-
-from evenrank.experiment.curves import Curve
 from evenrank.experiment.trials import Sweep
+from evenrank.page.payload import embedded, group_shares, payload, start
+from evenrank.page.provenance import how_made, how_sure
+from evenrank.page.skeleton import fill, page, piece, scrolled, signature, table, text_of
+from evenrank.page.words import QUALITY, answer, percent, with_error, words
+
+FEW = 12  # rows of a summary that a notebook shows unasked
+TITLE = "How evenly can these items be ranked?"
+__all__ = ["answer", "percent", "report_page", "with_error"]
 
 
-def render(sweep: Sweep, *, title: str, subtitle: str, made: str) -> str:
-    """The page as text; it needs no network to open."""
+def report_page(sweep: Sweep, *, title: str = TITLE, subtitle: str = "", made: str = "", whole: bool = True) -> str:
+    """A sweep as a page that needs no network (or, with ``whole=False``, as the piece that a notebook shows).
+
+    Parameters
+    ----------
+    subtitle : a line on the data; by default its size and groups
+    made : a line on where the data come from, for the section on how the numbers were made
+    """
+    import vl_convert
+
+    from evenrank.page.live_charts import live_charts
+
+    if not whole:
+        return _piece(sweep)
+    data = payload(sweep)
+    first = data["start"]
+    chosen = data["settings"][first["grouping"]][first["method"]][first["notion"]][first["k"]]
+    parts = ("answer", "uneven_figure", "uneven", "free_figure", "free", "further_figure", "further")
+    told = dict(zip(parts, map(escape, chosen["story"][first["quality"]]), strict=True))
+    body = fill(
+        "report.html",
+        **told,
+        title=escape(title),
+        subtitle=escape(subtitle or _subtitle(sweep)),
+        notices=_notices(sweep),
+        spread=escape(_spread(sweep)),
+        sample=escape(_sample(sweep)),
+        summary=_summaries(sweep),
+        sure=how_sure(sweep),
+        made=how_made(sweep, made),
+        glossary=text_of("glossary.html") + text_of("glossary_sweep.html"),
+        signature=escape(signature()),
+    )
+    runtime = vl_convert.javascript_bundle()  # type: ignore[call-arg]
+    scripts = [runtime, text_of("report.js")]
+    return page(title, body, scripts=scripts, data={"data": embedded(data), "charts": embedded(live_charts())})
+
+
+def _piece(sweep: Sweep) -> str:
+    """The answers, the trade-off as a picture, and the summary of the first grouping."""
     import vl_convert
 
     from evenrank.page import charts
 
-    curves = [
-        sweep.curve(notion, k, method=method) for method in sweep.methods for notion in sweep.notions for k in sweep.ks
-    ]
-    template = Template(files("evenrank.page").joinpath("report.html").read_text(encoding="utf-8"))
-    described = {"tradeoff": charts.tradeoff(sweep), "strength": charts.against_strength(sweep)}
-    return template.substitute(
-        title=escape(title),
-        subtitle=escape(subtitle),
-        made=escape(made),
-        answers="\n".join(f"<li>{escape(answer(sweep.curve(notion, sweep.ks[-1])))}</li>" for notion in sweep.notions),
-        summary=_summary(curves, several_methods=len(sweep.methods) > 1),
-        tables="\n".join(_every_strength(curve) for curve in curves),
-        charts=_embedded(described),
-        runtime=vl_convert.javascript_bundle(),  # type: ignore[call-arg]
+    k = sweep.ks[start(sweep)["k"]]
+    told = "".join(f"<li>{escape(answer(sweep.curve(notion, k)))}</li>" for notion in sweep.notions)
+    picture = vl_convert.vegalite_to_svg(charts.tradeoff(sweep))
+    shown = f"<div class='scroll' style='background:#fff;border-radius:8px;padding:.5rem'>{picture}</div>"
+    few = len(sweep.methods) * len(sweep.notions) * len(sweep.ks) <= FEW
+    table_ = _summary(sweep, sweep.groupings[0], "ndcg")
+    summary = f"<details{' open' if few else ''}><summary>Summary</summary>{table_}</details>"
+    return piece(f"{_notices(sweep)}<p class='soft'>{escape(_subtitle(sweep))}</p><ul>{told}</ul>{shown}{summary}")
+
+
+def _subtitle(sweep: Sweep) -> str:
+    about = sweep.about
+    if len(sweep.groupings) > 1:
+        groups = "groups by " + ", ".join(map(words, sweep.groupings))
+    else:
+        groups = "groups: " + ", ".join(group_shares(sweep, sweep.groupings[0]))
+    return f"{about['queries']:,} queries, {about['rows']:,} items; {groups}; {about['models']:,} models trained and tested."
+
+
+def _notices(sweep: Sweep) -> str:
+    blocks = sweep.about.get("blocks", {"done": 1, "asked": 1})
+    if blocks["done"] >= blocks["asked"]:
+        return ""
+    told = (
+        f"This run is not finished: {blocks['done']} of {blocks['asked']} parts are done, and the numbers may change."
     )
+    return f"<p class='notice' role='note'>{escape(told)}</p>"
 
 
-def answer(curve: Curve) -> str:
-    """What comes free, in one sentence."""
-    name = curve.notion.replace("_", " ").capitalize()
-    k = curve.violation_name.rpartition("@")[2]
-    if np.isnan(curve.violation[0]):
-        return f"{name}: the gap at {k} is not defined; every fold lacks items of a group."
-    if curve.best == 0 or not curve.max_reduction > 0:
-        return f"{name}: the gap at {k} is {curve.violation[0]:.3f}; no strength lowers it without a significant loss."
-    before, after = curve.violation[0], curve.violation[curve.best]
+def _spread(sweep: Sweep) -> str:
+    number, kind = sweep.about.get("folds"), sweep.about.get("repeats", "folds")
+    return f"{sweep.spread}s over {number} {kind}" if number else f"{sweep.spread}s"
+
+
+def _sample(sweep: Sweep) -> str:
+    if sweep.examples is None:
+        return ""
+    kept, tested = len(sweep.examples.queries), sweep.about.get("tested", sweep.about["queries"])
+    part = f"a random sample of {kept} of the {tested:,}" if kept < tested else f"all {kept}"
     return (
-        f"{name}: the gap at {k} can fall {curve.max_reduction:.0%} ({before:.3f} → {after:.3f}) "
-        f"with no significant loss of {curve.quality_name.upper()} "
-        f"({curve.quality[0]:.3f} → {curve.quality[curve.best]:.3f}), at strength {curve.strengths[curve.best]:.3g}."
+        f"These are {part} queries, so “worst” and “best” are of those. Each is ranked by models that had not seen it: "
+        "before is strength 0, after the chosen strength. The coloured edge is the item's group."
     )
 
 
-def with_error(value: float, error: float) -> str:
-    """A mean and its standard error; what is not defined is left out."""
-    if np.isnan(value):
-        return "–"
-    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
+# ---------------------------------------------------------------------- the summary
 
 
-def percent(share: float, sign: str = "") -> str:
-    """Without a minus before 0."""
-    return "–" if np.isnan(share) else f"{round(share, 2) + 0.0:{sign}.0%}"
-
-
-def _summary(curves: list[Curve], *, several_methods: bool) -> str:
-    head = ["notion", *(["method"] if several_methods else []), "k", "violation at 0", "best", "falls by", "mean fall"]
-    head += ["quality at 0", "at best", "strength"]
-    body = []
-    for curve in curves:
-        i = curve.best
-        cells = [curve.notion.replace("_", " "), *([curve.method] if several_methods else [])]
-        cells += [
-            curve.violation_name.rpartition("@")[2],
-            with_error(curve.violation[0], curve.violation_error[0]),
-            with_error(curve.violation[i], curve.violation_error[i]),
-            percent(curve.max_reduction),
-            percent(curve.mean_reduction),
-            with_error(curve.quality[0], curve.quality_error[0]),
-            with_error(curve.quality[i], curve.quality_error[i]),
-            f"{curve.strengths[i]:.3g}",
-        ]
-        body.append((cells, False))
-    return _table(head, body)
-
-
-def _every_strength(curve: Curve) -> str:
-    body = [
-        (
-            [
-                f"{curve.strengths[i]:.3g}",
-                with_error(curve.quality[i], curve.quality_error[i]),
-                with_error(curve.violation[i], curve.violation_error[i]),
-                percent(curve.reduction[i], "+"),
-                "significantly worse" if curve.worse[i] else "",
-            ],
-            i == curve.best,
-        )
-        for i in range(len(curve.strengths))
-    ]
-    head = ["strength", curve.quality_name.upper(), curve.violation_name.replace("_", " "), "falls by", "quality"]
-    name = f"{curve.notion.replace('_', ' ')}, k = {curve.violation_name.rpartition('@')[2]} ({curve.method})"
-    return f"<details><summary>{escape(name)}</summary><div class='scroll'>{_table(head, body)}</div></details>"
-
-
-def _table(head: list[str], body: list[tuple[list[str], bool]]) -> str:
-    top = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in head)
-    lines = "".join(
-        f"<tr{' class=best' if marked else ''}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-        for cells, marked in body
+def _summaries(sweep: Sweep) -> str:
+    qualities = [name for name in QUALITY if f"{name}@{sweep.ks[0]}" in sweep.columns]
+    return "\n".join(
+        f"<div data-grouping='{g}' data-quality='{q}'{'' if g == q == 0 else ' hidden'}>"
+        + _summary(sweep, grouping, quality)
+        + "</div>"
+        for g, grouping in enumerate(sweep.groupings)
+        for q, quality in enumerate(qualities)
     )
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>"
 
 
-def _embedded(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    return json.dumps(value, allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def _summary(sweep: Sweep, grouping: str, quality: str) -> str:
+    several = len(sweep.methods) > 1
+    name = f"{QUALITY[quality]}@k"
+    head = ["notion", *(["method"] if several else []), "k", "gap now", "gap at best free", "falls by", "mean fall"]
+    head += [f"{name} now", f"{name} at best free", "strength"]
+    lines = []
+    for n, notion in enumerate(sweep.notions):
+        for m, method in enumerate(sweep.methods):
+            for j, k in enumerate(sweep.ks):
+                if not len(sweep.along(f"{notion}@{k}", notion, method=method, grouping=grouping)[0]):
+                    continue
+                curve = sweep.curve(notion, k, method=method, quality=quality, grouping=grouping)
+                i = curve.best
+                cells = [words(notion), *([words(method)] if several else []), str(k)]
+                cells += [with_error(curve.violation[at], curve.violation_error[at]) for at in (0, i)]
+                cells += [percent(curve.max_reduction), percent(curve.mean_reduction)]
+                cells += [with_error(curve.quality[at], curve.quality_error[at]) for at in (0, i)]
+                cells.append(f"{curve.strengths[i]:.3g}")
+                lines.append((cells, f" data-grouping='' data-notion='{n}' data-method='{m}' data-k='{j}'"))
+    by = f" Groups by {words(grouping)}." if len(sweep.groupings) > 1 else ""
+    note = (
+        "Best free: the most even strength whose quality is not significantly worse than without mitigation. "
+        f"Mean fall: over all such strengths.{by}"
+    )
+    made = scrolled(table(head, lines, text=2 if several else 1), "Summary")
+    return f"{made}<p class='small soft'>{escape(note)}</p>"

@@ -1,0 +1,39 @@
+"""`evenrank report`: a run folder as one page."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import evenrank as er
+from evenrank.cli import common, options, show
+from evenrank.io.files import write_whole
+
+
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `evenrank sweep` made.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where the page goes.  [default: RUN/report.html]")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Its heading.")] = "",
+    subtitle: Annotated[str, typer.Option(help="A line on the data, below the heading.")] = "",
+    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Write a run folder as one page that opens anywhere: the answer, the trade-off, examples, how it was made.
+
+    It reads the folder only and never trains; of a run that is not finished it shows what there is.
+    """
+    result = er.Sweep.load(run)
+    path = run / "report.html" if out is None else out
+    options.output(path, [])
+    write_whole(path, result.html(title, subtitle))
+    if open_:
+        webbrowser.open(path.resolve().as_uri())
+    if as_json:
+        common.print_json({"report": str(path), "about": result.about})
+        return
+    show.line(f"The report: {path}")

@@ -1,0 +1,71 @@
+"""`evenrank select`: one strength of a run by a rule, with what to expect of it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import evenrank as er
+from evenrank.cli import common, options, show, show_sweep
+from evenrank.errors import DataWarning, choose
+from evenrank.experiment.select import RULES
+
+ALL = "all"
+
+
+def select(
+    run: Annotated[Path, typer.Argument(help="A run folder of `evenrank sweep`.")],
+    rule: Annotated[str, typer.Option(help=f"{', '.join(RULES)}; or {ALL}.")] = "free",
+    tolerance: Annotated[
+        float, options.numeric(help="For within: how far below the best quality, as a share of it.")
+    ] = 0.01,
+    notion: Annotated[str | None, typer.Option(help="dp, eop or eod.  [default: all of the run]")] = None,
+    k: Annotated[
+        int | None, options.numeric("--k", parser=options.whole(1), help="The cut-off.  [default: the largest]")
+    ] = None,
+    quality: Annotated[str, typer.Option(help="ndcg or precision.")] = "ndcg",
+    methods: Annotated[str | None, typer.Option(help="Choose from these, comma-separated.  [default: all]")] = None,
+    grouping: Annotated[str | None, typer.Option(help="One grouping of the run.  [default: all]")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Choose a strength of a run, and a method if it has several.
+
+    free: the smallest gap with no significant loss of quality; four_fifths: the best quality that meets the
+    four-fifths rule; within: the smallest gap with quality within --tolerance of the best; knee: the knee of the
+    trade-off. What the choice gives is measured on folds that took no part in it.
+    """
+    rules = list(RULES) if rule == ALL else [choose(rule, [*RULES, ALL], what="--rule")]
+    sweep = er.Sweep.load(run)
+    wanted = [
+        (where, name, one)
+        for where in ([grouping] if grouping is not None else sweep.groupings)
+        for name in ([notion] if notion is not None else sweep.notions)
+        for one in rules
+    ]
+    told = not as_json and len(rules) == 1  # each choice in words, so that a warning would say it twice
+    with warnings.catch_warnings():
+        if told:
+            warnings.simplefilter("ignore", DataWarning)
+        choices = [
+            er.select(
+                sweep,
+                name,
+                k,
+                rule=one,
+                tolerance=tolerance,
+                quality=quality,
+                methods=options.names(methods),
+                grouping=where,
+            )
+            for where, name, one in wanted
+        ]
+    if as_json:
+        common.print_json([asdict(choice) | {"text": choice.text()} for choice in choices])
+        return
+    show_sweep.choices(choices)
+    for choice in choices if told else ():
+        show.line(choice.text())

@@ -1,0 +1,87 @@
+"""What `sweep` and `select` print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenrank.cli import show
+from evenrank.experiment.select import Choice
+from evenrank.experiment.trials import Sweep
+from evenrank.notions import NOTIONS
+from evenrank.page.report import percent
+
+
+def summary(result: Sweep) -> None:
+    """What is free: for each notion and k with one method, else for each method at the largest k."""
+    about = result.about
+    subtitle = (
+        f"{about['rows']:,} rows, {about['queries']:,} queries, {about['features']} features; "
+        f"{about['models']:,} models trained and measured in {about['seconds']:.1f} s."
+    )
+    if len(result.methods) == len(result.groupings) == 1:
+        show.sweep(result, subtitle)
+        return
+    show.line(subtitle)
+    k = max(result.ks)
+    left = ("method", "notion")
+    for grouping in result.groupings:
+        of = f", groups by {grouping}" if len(result.groupings) > 1 else ""
+        table = show.new_table(f"Free of a significant loss of quality at k = {k}{of}")
+        for name in (*left, "gap at 0", "at best", "fall", "NDCG at 0", "at best", "strength"):
+            table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
+        for notion in result.notions:
+            for method in result.methods:
+                curve = result.curve(notion, k, method=method, grouping=grouping)
+                i = curve.best
+                table.add_row(
+                    method,
+                    NOTIONS[notion].alias,
+                    _three(curve.violation[0]),
+                    _three(curve.violation[i]),
+                    percent(curve.max_reduction),
+                    show.with_short_error(curve.quality[0], curve.quality_error[0]),
+                    show.with_short_error(curve.quality[i], curve.quality_error[i]),
+                    f"{curve.strengths[i]:.3g}",
+                )
+            table.add_section()
+        show.console().print(table)
+    names = (f"{NOTIONS[notion].alias} = {notion.replace('_', ' ')}" for notion in result.notions)
+    show.line(f"{', '.join(names)}; ± {result.spread}. Each method is held against its own strength 0.")
+
+
+def choices(found: Sequence[Choice]) -> None:
+    """A table a grouping, a row a choice: what it is, then the baseline → the choice."""
+    groupings = list(dict.fromkeys(choice.grouping for choice in found))
+    held = found[0].held_out is not None
+    where = "on folds that took no part in it" if held else "on the queries it was made on"
+    for grouping in groupings:
+        of = f", groups by {grouping}" if len(groupings) > 1 else ""
+        table = show.new_table(f"Baseline → choice{of}, {where}")
+        left = ("notion", "rule", "method")
+        for name in (*left, "strength", f"gap@{found[0].k}", found[0].quality_name.upper(), "four-fifths"):
+            table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
+        rows = [choice for choice in found if choice.grouping == grouping]
+        for number, choice in enumerate(rows):
+            if number and choice.notion != rows[number - 1].notion and choice.rule == rows[0].rule != rows[-1].rule:
+                table.add_section()
+            table.add_row(
+                NOTIONS[choice.notion].alias,
+                choice.rule,
+                choice.method if choice.qualified else "none",
+                f"{choice.strength:.3g}" if choice.qualified else "–",
+                *(_change(choice, name) for name in ("violation", "quality", "ratio")),
+            )
+        show.console().print(table)
+
+
+def _change(choice: Choice, name: str) -> str:
+    """Nothing changes where nothing qualifies."""
+    held = choice.held_out if choice.qualified else None
+    before, after = (choice.baseline, choice.chosen) if held is None else (held.before, held)
+    return "→".join(_three(getattr(one, name)).removeprefix("0") for one in (before, after))
+
+
+def _three(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"

@@ -1,0 +1,238 @@
+"""`evenrank sweep`: quality against fairness over strengths, methods and folds, into a run folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import evenrank as er
+from evenrank.cli import common, options, show, show_sweep
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError, choose
+from evenrank.experiment.examples import Titles
+from evenrank.experiment.methods import METHODS
+from evenrank.notions import NOTIONS
+from evenrank.rankers.progress import bar
+
+ALL = "all"
+ALIASES = [notion.alias for notion in NOTIONS.values()]
+
+
+def sweep(
+    file: options.File,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder; the same command resumes it.")] = Path(
+        "run"
+    ),
+    methods: Annotated[
+        str, typer.Option(help=f"Comma-separated: {', '.join(METHODS)}; or {ALL} that are installed.")
+    ] = "amortized",
+    notions: Annotated[str, typer.Option(help=f"Comma-separated: {', '.join(ALIASES)}.")] = ",".join(ALIASES),
+    strengths: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="As 0.1,1,10, or for one method as fastar=0.2,0.5; repeatable.  [default: each method's own]"
+        ),
+    ] = None,
+    k: options.Ks = "1,3,5",
+    folds: Annotated[
+        int | None, options.numeric("--folds", parser=options.whole(2), help="Folds of the queries.  [default: 5]")
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Random splits instead of folds: their number, or seeds as 1,2,3.")
+    ] = None,
+    test: Annotated[Path | None, typer.Option(help="A file of held-out rows to measure on instead of folds.")] = None,
+    seed: Annotated[int, options.numeric(parser=options.whole(0), help="Seed of folds, splits and examples.")] = 0,
+    solver: Annotated[str, typer.Option(help="exact, gd or sgd.")] = "exact",
+    scale: Annotated[str, typer.Option(help="Standardise features by train, dataset or none.")] = "train",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A method's own option, as deltr.max_iter=50; repeatable.")
+    ] = None,
+    jobs: Annotated[
+        int, options.numeric("--jobs", "-j", parser=options.whole(-1), help="Processes; -1: one a core.")
+    ] = 1,
+    examples: Annotated[
+        int, options.numeric(parser=options.whole(0), help="Example queries kept for the report.")
+    ] = 100,
+    query: options.Query = "qid",
+    item: options.Item = None,
+    relevance: options.Relevance = "relevance",
+    group: Annotated[
+        str,
+        typer.Option(
+            help="Column of the group; several, comma-separated, are groupings of the same rows.",
+            rich_help_panel=options.COLUMNS,
+        ),
+    ] = "group",
+    query_title: Annotated[
+        str | None, typer.Option(help="Column of the query's text, for the report.", rich_help_panel=options.COLUMNS)
+    ] = None,
+    item_title: Annotated[
+        str | None, typer.Option(help="Column of the item's text, for the report.", rich_help_panel=options.COLUMNS)
+    ] = None,
+    features: options.Features = None,
+    threshold: options.Threshold = 1.0,
+    input_format: options.InputFormat = None,
+    as_json: options.Json = False,
+) -> None:
+    """Train and measure every strength of the methods and notions by cross-validation, into a run folder.
+
+    A stopped run, however it was stopped, goes on where it was if the same command is given again.
+    """
+    chosen = _methods(methods)
+    asked: dict[str, Any] = {
+        "notions": options.names(notions),
+        "strengths": _strengths(strengths or [], chosen),
+        "ks": options.cut_offs(k),
+        "folds": folds,
+        "seed": seed,
+        "seeds": _seeds(seeds),
+        "solver": solver,
+        "scale": None if choose(scale, ("train", "dataset", "none"), what="--scale") == "none" else scale,
+        "settings": _settings(settings or []),
+        "n_jobs": jobs,
+        "examples": examples,
+    }
+    columns = options.names(group) or ["group"]
+    titles = [title for title in (query_title, item_title) if title is not None]
+    reading = {
+        "query": query,
+        "item": item,
+        "relevance": relevance,
+        "features": options.names(features),
+        "relevance_threshold": threshold,
+        "format": input_format,
+    }
+    data = _read(file, columns, [*columns, *titles], reading)
+    first = next(iter(data.values()))
+    reading["features"] = list(first.feature_names)
+    held = None if test is None else _read([test], columns, [], reading)
+    texts = None
+    if titles:
+        texts = _titles(file if test is None else [test], query_title, item_title, reading)
+    try:
+        with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:
+            result = er.sweep(data, chosen, test=held, out=out, titles=texts, progress=progress, **asked)
+    except KeyboardInterrupt:
+        raise typer.Abort("interrupted; the same command goes on from here") from None
+    if as_json:
+        common.print_json({**result.to_dict(), "run": str(out)})
+        return
+    show_sweep.summary(result)
+    show.line(f"Run folder: {out}. Next: evenrank report {out}, evenrank select {out}")
+
+
+# ---------------------------------------------------------------------- what was written
+
+
+def _methods(text: str) -> list[str]:
+    if text == ALL:
+        return [name for name, method in METHODS.items() if not method.extra or find_spec(method.extra)]
+    return [choose(name, [*METHODS, ALL], what="--methods") for name in options.names(text) or []]
+
+
+def _numbers(text: str, what: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ConfigError(f"{what} must be numbers, comma-separated; got {text!r}.") from None
+
+
+def _strengths(texts: Sequence[str], methods: Sequence[str]) -> dict[str, list[float]] | None:
+    """By method; what is written without one is for all others."""
+    given: dict[str, list[float]] = {}
+    for text in texts:
+        name, named, numbers = text.rpartition("=")
+        if named:
+            choose(name.strip(), methods, what="a method of --strengths")
+        if name.strip() in given:
+            raise ConfigError(f"--strengths are given twice {f'for {name}' if named else 'for all'}; give them once.")
+        given[name.strip()] = _numbers(numbers, "--strengths")
+        if not given[name.strip()]:
+            raise ConfigError(f"--strengths must be numbers, comma-separated; got {text!r}.")
+    common_ones = given.pop("", None)
+    if common_ones is not None:
+        given = {name: given.get(name, common_ones) for name in methods}
+    return given or None
+
+
+def _seeds(text: str | None) -> int | list[int] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts or not all(part.isdecimal() for part in parts) or parts == ["0"]:
+        raise ConfigError(f"--seeds must be a number ≥ 1, or whole numbers ≥ 0, comma-separated; got {text!r}.")
+    return [int(part) for part in parts] if "," in text else int(parts[0])
+
+
+def _settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """From method.option=value; a value is a number, true, false or null as JSON has them, else text."""
+    out: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        method, dot, option = name.strip().partition(".")
+        if not equals or not dot or not option:
+            raise ConfigError(f"--set must be written as method.option=value; got {text!r}.")
+        try:
+            read = json.loads(value)
+        except ValueError:
+            read = value
+        out.setdefault(choose(method, METHODS, what="a method of --set"), {})[option] = read
+    return out
+
+
+# ---------------------------------------------------------------------- what is in the files
+
+
+def _read(
+    file: list[Path], columns: Sequence[str], ignore: Sequence[str], reading: dict[str, Any]
+) -> dict[str, RankingData]:
+    """The rows under each grouping, named after its column."""
+    advice = "Name the group column with --group."
+    data = common.read_rows(file, group=columns[0], ignore=ignore, **reading)
+    common.need_groups(data, file, advice)
+    out = {columns[0]: data}
+    for column in columns[1:]:
+        other = _labelled(file, column, reading, data.feature_names)
+        common.need_groups(other, file, advice)
+        out[column] = data.with_group(other.to_caller(other.group), other.group_names)
+    return out
+
+
+def _labelled(
+    file: list[Path], column: str, reading: dict[str, Any], features: Sequence[str], role: str = "group"
+) -> RankingData:
+    """The same rows with a column as their labels, read as groups are, and as little else as can be."""
+    try:
+        return common.read_rows(
+            file,
+            {"group": f"Name the right column with --{role}."},
+            group=column,
+            **{**reading, "features": features[:1]},
+        )
+    except DataError as error:
+        raise DataError(str(error).replace("group column", f"{role} column")) from None
+
+
+def _titles(file: list[Path], query_title: str | None, item_title: str | None, reading: dict[str, Any]) -> Titles:
+    """Texts by query id and by item id; the first of several counts."""
+    found: dict[str, dict[Any, str]] = {"query": {}, "item": {}}
+    for kind, column in (("query", query_title), ("item", item_title)):
+        if column is None:
+            continue
+        rows = _labelled(file, column, reading, reading["features"], f"{kind}-title")
+        if kind == "item" and rows.item_ids is None:
+            raise DataError(
+                f"{file[0]}: --item-title needs item ids, and there is no item column. Name it with --item."
+            )
+        ids = rows.query_ids[rows.query_of_row] if kind == "query" else rows.item_ids
+        assert ids is not None
+        for key, code in zip(ids.tolist(), rows.group.tolist(), strict=True):
+            if code >= 0:
+                found[kind].setdefault(key, str(rows.group_names[code]))
+    return Titles(found["query"], found["item"])

@@ -1,0 +1,101 @@
+"""Figures as files: the page's chart descriptions drawn as SVG or PNG."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenrank.errors import choose
+from evenrank.experiment.trials import Sweep
+from evenrank.io.files import write_whole
+from evenrank.page.charts import against_strength, tradeoff
+
+FORMATS = ("svg", "png")
+QUALITIES = ("ndcg", "precision")
+
+
+def draw(description: dict[str, Any], kind: str = "svg") -> bytes:
+    """A Vega-Lite description as the content of a file."""
+    import vl_convert
+
+    # A label on each of hundreds of points costs more than drawing them, and helps nobody in a file.
+    description = {**description, "config": {**description.get("config", {}), "aria": False}}
+    if choose(kind, FORMATS, what="figure format") == "svg":
+        return str(vl_convert.vegalite_to_svg(description)).encode()
+    return bytes(vl_convert.vegalite_to_png(description, scale=2))
+
+
+def figure_names(
+    sweep: Sweep, compared: Sequence[str] | None = None, qualities: Sequence[str] = QUALITIES
+) -> list[tuple[str, str, str, str | None, str]]:
+    """(file name, grouping, notion, method, quality) of every figure; without a method it is the trade-off.
+
+    Where some methods are ``compared``, the others are drawn with NDCG only.
+    """
+    return [
+        (_file_name(grouping, notion, method or "tradeoff", quality), grouping, notion, method, quality)
+        for quality in qualities
+        for grouping in sweep.groupings
+        for notion in sweep.notions
+        for method in (None, *sweep.methods)
+        if quality == QUALITIES[0] or compared is None or method is None or method in compared
+    ]
+
+
+def write_figures(
+    sweep: Sweep,
+    folder: str | os.PathLike[str],
+    formats: Sequence[str] = ("svg",),
+    *,
+    compared: Sequence[str] | None = None,
+    qualities: Sequence[str] = QUALITIES,
+    n_jobs: int = 1,
+    progress: Callable[[float], None] | None = None,
+) -> list[Path]:
+    """Draw every figure, k as panels: violation and quality against strength for each method, and the trade-off.
+
+    ``compared`` names the methods of the trade-off; all by default.
+    """
+    from joblib import Parallel, delayed
+
+    for kind in formats:
+        choose(kind, FORMATS, what="figure format")
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    names = figure_names(sweep, compared, qualities)
+    several = (delayed(_write)(_describe(sweep, compared, *one), target, formats) for one in names)
+    files: list[Path] = []
+    for number, made in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(several)):
+        files += made
+        if progress is not None:
+            progress((number + 1) / len(names))
+    return files
+
+
+def _describe(
+    sweep: Sweep,
+    compared: Sequence[str] | None,
+    name: str,
+    grouping: str,
+    notion: str,
+    method: str | None,
+    quality: str,
+) -> tuple[str, dict[str, Any]]:
+    if method is None:
+        return name, tradeoff(sweep, notion=notion, grouping=grouping, methods=compared, quality=quality)
+    return name, against_strength(sweep, notion=notion, grouping=grouping, methods=[method], quality=quality)
+
+
+def _write(described: tuple[str, dict[str, Any]], folder: Path, formats: Sequence[str]) -> list[Path]:
+    name, description = described
+    files = [folder / f"{name}.{kind}" for kind in formats]
+    for file, kind in zip(files, formats, strict=True):
+        write_whole(file, draw(description, kind))
+    return files
+
+
+def _file_name(*parts: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.=-]+", "_", "-".join(parts))

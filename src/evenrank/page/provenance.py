@@ -1,0 +1,134 @@
+"""The report's last sections: how sure the numbers are, and how they were made."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from evenrank import bounds
+from evenrank.experiment.audit_words import quoted
+from evenrank.experiment.methods import METHODS
+from evenrank.experiment.trials import Sweep
+from evenrank.page.payload import group_shares, start
+from evenrank.page.words import words
+
+DELTA, EPSILON = 0.05, 0.1
+SCALING = {
+    "train": "features standardised by the training rows",
+    "dataset": "features standardised by all rows",
+    None: "features as they are",
+}
+DECISIONS = (
+    "Items with equal scores are counted with their chance of reaching the top k, so no number depends on the order of "
+    "the rows.",
+    "NDCG leaves out queries with nothing relevant; P@k divides by k even if a list is shorter.",
+    "Training lowers the gap between the groups' scores; what is reported is the gap between their rates of reaching "
+    "the top k, on queries that the model has not seen.",
+    "The gap is averaged over repeats first, and its fall is taken of the averages.",
+    "DELTR and FA*IR protect one group: the smaller one in training, unless the method's name says otherwise. FA*IR "
+    "re-orders the ranking of strength 0.",
+)
+
+
+def how_sure(sweep: Sweep) -> str:
+    """What the errors are, and what can be promised for new queries; a part for each grouping and notion."""
+    if sweep.spread == "standard error":
+        errors = (
+            f"± is the standard error over {sweep.about.get('folds', 'the')} folds: every query is tested once, by a "
+            "model trained on the other folds."
+        )
+    else:
+        errors = "± is the standard deviation between repeated trainings with different seeds."
+    errors += (
+        " A strength counts as significantly worse if its mean quality is below that of strength 0 by more than both "
+        "errors together. Many strengths were looked at: the best free one is somewhat flattered by chance, so test "
+        "the one you choose on fresh queries."
+    )
+    parts = [f"<p class='small'>{escape(errors)}</p>", "<h3>What can be promised for new queries</h3>"]
+    first = start(sweep)
+    shares = sweep.about.get("shares", {})
+    for g, grouping in enumerate(sweep.groupings):
+        for n, notion in enumerate(sweep.notions):
+            own = shares.get(grouping, {}).get(notion)
+            hidden = "" if (g, n) == (0, first["notion"]) else " hidden"
+            told = "".join(f"<li>{escape(line)}</li>" for line in _promises(sweep, grouping, notion, own))
+            parts.append(f"<div data-grouping='{g}' data-notion='{n}'{hidden}><ul class='small'>{told}</ul></div>")
+    return "\n".join(parts)
+
+
+def _promises(sweep: Sweep, grouping: str, notion: str, shares: dict[str, float] | None) -> list[str]:
+    """What the theorem and a certificate say for this many queries; a vacuous bound is called so."""
+    about = sweep.about
+    if not shares or not shares["theorem"] > 0 or not shares["longest"] > 0:
+        return ["No bound can be stated: a group has no such items, or the run did not note the sizes it needs."]
+    queries, length = int(about["queries"]), int(about["lists"]["longest"])
+    vc, groups = bounds.vc_dimension(int(about["features"])), max(2, len(group_shares(sweep, grouping)))
+    least = shares["theorem"]
+    claim = bounds.uniform(notion, n_queries=queries, list_length=length, vc=vc, min_share=least, delta=DELTA)
+    needed = bounds.queries_needed(
+        notion, EPSILON, bound="uniform", list_length=length, vc=vc, min_share=least, delta=DELTA
+    )
+    if claim.vacuous or not claim.holds:
+        theorem = f"says nothing here: with {queries:,} queries its margin exceeds 1"
+    else:
+        theorem = f"adds {float(claim):.3f} to the gap seen in training"
+    tested = int(about.get("tested", queries))
+    folds = int(about.get("folds", 1)) if sweep.spread == "standard error" else 1
+    own = max(1, tested // folds)
+    plan = bounds.planned(notion, n_queries=own, min_share=shares["longest"], delta=DELTA, groups=groups)
+    enough = bounds.queries_needed(notion, EPSILON, min_share=shares["longest"], delta=DELTA, groups=groups)
+    if plan.vacuous:
+        certificate = f"a certificate would say nothing: the {own:,} queries each model was tested on are too few"
+    else:
+        certificate = f"the {own:,} queries each model was tested on certify the gap seen plus {float(plan):.3f}"
+    return [
+        f"The published theorem behind the regulariser, which covers every linear ranker at once, {theorem}. A margin "
+        f"of {EPSILON} would take {needed:,} queries. It is its authors' claim, for item-by-item decisions on lists of "
+        "one length, not for top-k lists.",
+        f"For one ranker chosen beforehand and independent queries, {certificate} (Hoeffding's inequality, "
+        f"{1 - DELTA:.0%} confidence). A margin of {EPSILON} takes {enough:,} fresh queries. The rankings themselves "
+        "give a sharper certificate: evenrank audit.",
+    ]
+
+
+def how_made(sweep: Sweep, source: str = "") -> str:
+    """Data, methods, versions and command as a table, and the decisions behind the numbers."""
+    about = sweep.about
+    facts: list[tuple[str, str]] = []
+    if source:
+        facts.append(("Source", source))
+    facts.append(
+        ("Data", f"{about['rows']:,} rows, {about['queries']:,} queries, {about.get('features', '?')} features")
+    )
+    for grouping in sweep.groupings:
+        told = ", ".join(f"{quoted(name)} {share:.1%}" for name, share in group_shares(sweep, grouping).items())
+        facts.append((f"Groups by {words(grouping)}" if len(sweep.groupings) > 1 else "Groups", told))
+    facts.append(("Fingerprint", str(about.get("fingerprint", "not noted"))))
+    number, kind = about.get("folds", "?"), about.get("repeats", "folds")
+    facts.append(("Repeats", f"{number} {kind}, seed {about.get('seed', '?')}; errors are {sweep.spread}s"))
+    facts.append(("Training", f"solver {about.get('solver', '?')}, {SCALING.get(about.get('scale'), '?')}"))
+    facts += [(f"Method {words(name)}", _method(sweep, name)) for name in sweep.methods]
+    facts.append(("Work", f"{about['models']:,} models trained and measured in {about['seconds']:.1f} s"))
+    if "made" in about:
+        facts.append(("Command", str(about["made"].get("command", ""))))
+        facts.append(("Begun", str(about["made"].get("began", ""))))
+    if "versions" in about:
+        facts.append(("Versions", ", ".join(f"{name} {number}" for name, number in about["versions"].items())))
+    lines = "".join(
+        f"<tr><th scope='row'>{escape(name)}</th><td>{escape(told)}</td></tr>" for name, told in facts if told
+    )
+    rules = "".join(f"<li>{escape(line)}</li>" for line in DECISIONS)
+    table = f"<table class='facts-table'><tbody>{lines}</tbody></table>"
+    return f"{table}<h3>Decisions behind them</h3><ul class='small'>{rules}</ul>"
+
+
+def _method(sweep: Sweep, name: str) -> str:
+    known = METHODS.get(name)
+    strengths = np.unique(
+        [s for s, own in zip(sweep.columns["strength"], sweep.columns["method"], strict=True) if own == name]
+    )
+    swept = f"{len(strengths)} strengths, {strengths[0]:.3g} to {strengths[-1]:.3g}"
+    settings = sweep.about.get("settings", {}).get(name)
+    extra = f"; settings {settings}" if settings else ""
+    return f"{known.title}; {swept}{extra}" if known else swept + extra

@@ -1,0 +1,220 @@
+"""A sweep in plain words: how uneven the ranker is and to whom, what comes free, what the next step costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.experiment.audit_words import quoted
+from evenrank.experiment.curves import Curve
+
+QUALITY = {"ndcg": "NDCG", "precision": "P"}
+FOUR_FIFTHS = 0.8
+NOTICEABLE = 5e-4  # a difference of rates that shows in the digits written
+MEANING = {
+    "demographic_parity": "Items of every group should reach the top k equally often.",
+    "equal_opportunity": "Relevant items of every group should reach the top k equally often.",
+    "equalized_odds": "Relevant items of every group should reach the top k equally often, and so should irrelevant "
+    "ones.",
+}
+KNOB = {"alpha": "weight of evenness in training", "gamma": "weight of evenness in training", "p": "share asked for"}
+
+
+def words(name: str) -> str:
+    """A name of the program as people write it.
+
+    >>> words("equal_opportunity")
+    'equal opportunity'
+    """
+    return name.replace("_", " ")
+
+
+def measure_name(column: str) -> str:
+    """
+    >>> measure_name("ndcg@5"), measure_name("precision@3")
+    ('NDCG@5', 'P@3')
+    """
+    name, _, k = column.partition("@")
+    return f"{QUALITY.get(name, words(name))}@{k}"
+
+
+def with_error(value: float, error: float) -> str:
+    """A mean and its standard error; what is not defined is left out."""
+    if np.isnan(value):
+        return "–"
+    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
+
+
+def percent(share: float, sign: str = "") -> str:
+    """Without a minus before 0."""
+    return "–" if np.isnan(share) else f"{round(share, 2) + 0.0:{sign}.0%}"
+
+
+def answer(curve: Curve) -> str:
+    """What comes free, in one sentence."""
+    name = words(curve.notion).capitalize()
+    k = curve.violation_name.rpartition("@")[2]
+    if np.isnan(curve.violation[0]):
+        return f"{name}: the gap at {k} is not defined; every fold lacks items of a group."
+    if curve.best == 0 or not curve.max_reduction > 0:
+        return f"{name}: the gap at {k} is {curve.violation[0]:.3f}; no strength lowers it without a significant loss."
+    before, after = curve.violation[0], curve.violation[curve.best]
+    return (
+        f"{name}: the gap at {k} can fall {curve.max_reduction:.0%} ({before:.3f} → {after:.3f}) "
+        f"with no significant loss of {curve.quality_name.upper()} "
+        f"({curve.quality[0]:.3f} → {curve.quality[curve.best]:.3f}), at strength {curve.strengths[curve.best]:.3g}."
+    )
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Each group's selection rate at strength 0, among all items and among relevant ones; NaN where not known."""
+
+    groups: Sequence[str]
+    overall: NDArray[np.float64]
+    relevant: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Story:
+    """The answer of one setting: a sentence, and three findings of a large figure and a text each."""
+
+    answer: str
+    uneven: tuple[str, str]
+    free: tuple[str, str]
+    further: tuple[str, str]
+
+
+def next_step(curve: Curve) -> int | None:
+    """The cheapest strength that is more even than the best free one and significantly worse in quality, if any."""
+    lower = curve.worse & (curve.violation < curve.violation[curve.best])
+    return int(np.argmax(np.where(lower, curve.quality, -np.inf))) if lower.any() else None
+
+
+def story(curve: Curve, rates: Rates, *, others: Sequence[Curve] = ()) -> Story:
+    """One curve in words; ``others`` are the curves of the other methods, if there are any."""
+    method = words(curve.method) if others else ""
+    quality = measure_name(curve.quality_name)
+    gap, by = f"{words(curve.notion)} gap at {curve.k}", f"With {method}, the" if method else "The"
+    gap += _at_whose_expense(curve, rates)
+    if np.isnan(curve.violation[0]) or np.isnan(curve.quality[0]):
+        missing = "gap" if np.isnan(curve.violation[0]) else quality
+        told = (
+            f"The {words(curve.notion)} gap at {curve.k} cannot be weighed: the {missing} is not defined, because the "
+            "items it needs are missing."
+        )
+        return Story(told, ("–", told), ("–", "Nothing can be said."), ("–", "Nothing can be said."))
+    return Story(
+        _answer(curve, gap, by, quality), _uneven(curve, rates), _free(curve, quality), _further(curve, quality, others)
+    )
+
+
+def _of_interest(curve: Curve, rates: Rates) -> tuple[NDArray[np.float64], str]:
+    """The rates that the notion compares, and the items they are of; of all items where no others are known."""
+    if curve.notion != "demographic_parity" and np.isfinite(rates.relevant).sum() > 1:
+        return rates.relevant, "relevant items"
+    return rates.overall, "items"
+
+
+def _at_whose_expense(curve: Curve, rates: Rates) -> str:
+    values, _ = _of_interest(curve, rates)
+    if np.isfinite(values).sum() < 2 or np.nanmax(values) - np.nanmin(values) < NOTICEABLE:
+        return ""
+    mostly = " mostly" if len(values) > 2 else ""
+    return f",{mostly} at the expense of {quoted(rates.groups[int(np.nanargmin(values))])},"
+
+
+def _is_free(curve: Curve) -> bool:
+    return curve.best > 0 and curve.max_reduction > 0
+
+
+def _answer(curve: Curve, gap: str, by: str, quality: str) -> str:
+    start, best, step = curve.violation[0], curve.best, next_step(curve)
+    if start == 0:
+        return f"The {words(curve.notion)} gap at {curve.k} is 0: there is nothing to mitigate."
+    if _is_free(curve):
+        told = (
+            f"{by} {gap} can fall {percent(curve.max_reduction)} ({start:.3f} → {curve.violation[best]:.3f}) with no "
+            f"significant loss of {quality} ({curve.quality[0]:.3f} → {curve.quality[best]:.3f}); "
+        )
+        if step is None:
+            return told + "no strength tried brings it further down."
+        return told + f"beyond that, going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
+    told = f"{by} {gap} is {start:.3f}, and none of the strengths tried lowers it without a significant loss"
+    if step is None:
+        return f"{told}, nor with one." if len(curve.strengths) > 1 else f"{by} {gap} is {start:.3f}."
+    return f"{told}: going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
+
+
+def _loss(curve: Curve, step: int) -> str:
+    return f"{curve.quality[0] - curve.quality[step]:.3f}"
+
+
+def _uneven(curve: Curve, rates: Rates) -> tuple[str, str]:
+    values, items = _of_interest(curve, rates)
+    parts = (_who(rates.groups, values, curve.k, items), _four_fifths(rates, relevant=values is rates.relevant))
+    return f"{curve.violation[0]:.3f} gap", " ".join(part for part in parts if part)
+
+
+def _who(groups: Sequence[str], rates: NDArray[np.float64], k: int, items: str) -> str:
+    if np.isfinite(rates).sum() < 2:
+        return ""
+    low, high = int(np.nanargmin(rates)), int(np.nanargmax(rates))
+    if rates[high] - rates[low] < NOTICEABLE:
+        return f"Taken over all lists, {rates[high]:.1%} of the {items} of every group reach the top {k}."
+    return (
+        f"{quoted(groups[low])} is behind: {rates[low]:.1%} of its {items} reach the top {k}, against "
+        f"{rates[high]:.1%} of those of {quoted(groups[high])}."
+    )
+
+
+def _four_fifths(rates: Rates, *, relevant: bool) -> str:
+    if np.isfinite(rates.overall).sum() < 2 or not np.nanmax(rates.overall) > 0:
+        return ""
+    ratio = np.nanmin(rates.overall) / np.nanmax(rates.overall)
+    counted = "Counting all items, the" if relevant else "The"
+    verdict = "below the four-fifths mark" if ratio < FOUR_FIFTHS else "above the four-fifths mark"
+    return f"{counted} lowest rate is {ratio:.2f} of the highest, {verdict}."
+
+
+def _free(curve: Curve, quality: str) -> tuple[str, str]:
+    best = curve.best
+    if curve.violation[0] == 0:
+        return "–", "There is no gap to lower."
+    if not _is_free(curve):
+        return "nothing", f"Every strength that lowers the gap also lowers {quality} by more than its error."
+    drop = curve.quality[0] - curve.quality[best]
+    change = "does not fall" if drop <= 0 else f"falls by {drop:.3f}, within the error of the measurement"
+    return (
+        f"−{percent(curve.max_reduction)} gap",
+        f"At strength {curve.strengths[best]:.3g} the gap is {curve.violation[best]:.3f} instead of "
+        f"{curve.violation[0]:.3f}, and {quality} {change}.",
+    )
+
+
+def _further(curve: Curve, quality: str, others: Sequence[Curve]) -> tuple[str, str]:
+    step, elsewhere = next_step(curve), _elsewhere(curve, quality, others)
+    if step is None:
+        return "none found", f"No strength tried makes the gap smaller still, at any price.{elsewhere}"
+    return (
+        f"−{_loss(curve, step)} {quality}",
+        f"The cheapest smaller gap, {curve.violation[step]:.3f} at strength {curve.strengths[step]:.3g}, has "
+        f"{quality} {curve.quality[step]:.3f} instead of {curve.quality[0]:.3f}: significantly lower.{elsewhere}",
+    )
+
+
+def _elsewhere(curve: Curve, quality: str, others: Sequence[Curve]) -> str:
+    """The smallest gap that another method reaches, if it is smaller than any of this one."""
+    lowest = [(one, int(np.nanargmin(one.violation))) for one in others if not np.isnan(one.violation).all()]
+    if not lowest:
+        return ""
+    other, i = min(lowest, key=lambda pair: float(pair[0].violation[pair[1]]))
+    if not other.violation[i] < np.nanmin(curve.violation):
+        return ""
+    return (
+        f" Another method, {words(other.method)}, gets as low as {other.violation[i]:.3f}, with {quality} "
+        f"{other.quality[i]:.3f}."
+    )
