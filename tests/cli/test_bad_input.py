@@ -206,7 +206,7 @@ IN_THE_COMMAND = {
     "unknown solver": Case(
         "train good.csv -o out.json --solver adam", "solver must be one of exact, gd, sgd; got 'adam'."
     ),
-    "solver not swept": Case("demo -o out.json --solver sgd", "solver must be one of exact, gd; got 'sgd'."),
+    "solver of a sweep": Case("demo -o out.json --solver adam", "solver must be one of exact, gd, sgd; got 'adam'."),
     "unknown scope": Case(
         "train good.csv -o out.json --scope all", "scope must be one of amortized, per_query; got 'all'"
     ),

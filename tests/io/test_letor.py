@@ -145,3 +145,8 @@ def test_real_sample_agrees_with_scikit_learn(shared_data):
     np.testing.assert_array_equal(data.to_caller(data.features), X.toarray())
     np.testing.assert_array_equal(data.to_caller(data.relevance), y)
     np.testing.assert_array_equal(data.to_caller(data.query_ids[data.query_of_row]), query)
+
+
+def test_ignored_features_are_left_out(write):
+    data = read(write("1 qid:1 1:2 2:3 3:0\n0 qid:1 1:1 2:1 3:1\n"), group="3", ignore=["2", "3"])
+    assert (data.feature_names, data.group_names) == (("1",), (0, 1))

@@ -281,8 +281,8 @@ def best_columns(result: Sweep, front: Sweep | None, quality: str = "ndcg") -> N
 def best_front(result: Sweep, front: Sweep | None, notion: str, grouping: str, k: int, quality: str = "ndcg") -> Curve:
     """The strongest front: of every method's points, as one curve against the group-blind model of strength 0.
 
-    That model stands first. Of the points that are not significantly worse than it, those are kept that no other beats
-    in both quality and violation; their ``strengths`` are mere numbers.
+    That model stands first. Of the points that are neither significantly worse nor less fair than it, those are kept
+    that no other beats in both quality and violation; their ``strengths`` are mere numbers.
     """
     base = result.curve(notion, k, method="amortized", quality=quality, grouping=grouping)
     parts = [
@@ -295,7 +295,7 @@ def best_front(result: Sweep, front: Sweep | None, notion: str, grouping: str, k
         for name in ("quality", "quality_error", "violation", "violation_error")
     }
     whole = replace(base, method="best", strengths=np.arange(len(columns["quality"]), dtype=float), **columns)
-    free = np.where(whole.worse, np.nan, whole.violation)
+    free = np.where(whole.worse | (whole.violation > whole.violation[0]), np.nan, whole.violation)
     keep = pareto_front(whole.quality, free)
     keep[0] = True
     kept: dict[str, Any] = {name: values[keep] for name, values in columns.items()}
