@@ -4,16 +4,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-extras test-slow lint bench constraints clean
+.PHONY: demo test test-extras test-browser test-slow lint bench constraints clean
 
 demo: $(VENV)/.demo
 	$(BIN)/evenrank demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m "not extras and not slow"
+	$(BIN)/python -m pytest -n 2 -m "not extras and not slow and not browser"
 
 test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -m extras tests/extras
+
+# Opens the pages in the system's Chromium; without one, and not being root on Debian to install it, the tests skip.
+test-browser: $(VENV)/.browser
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
+	echo "No Chromium: install one (on Debian: apt-get install chromium), or the tests are skipped."
+	$(BIN)/python -m pytest -m browser tests/browser
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow
@@ -41,6 +48,10 @@ $(VENV)/.dev: $(VENV)/.demo pyproject.toml constraints.txt
 
 $(VENV)/.extras: $(VENV)/.dev constraints-extras.txt
 	$(PIP) --constraint constraints-extras.txt --editable '.[torch]'
+	touch $@
+
+$(VENV)/.browser: $(VENV)/.dev requirements-browser.txt
+	$(PIP) --requirement requirements-browser.txt
 	touch $@
 
 $(VENV)-bench/.done: pyproject.toml benchmarks/requirements.txt

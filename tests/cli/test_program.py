@@ -15,7 +15,17 @@ import evenrank as er
 PROGRAM = [sys.executable, "-m", "evenrank"]
 ROWS = ["--query", "--item", "--relevance", "--group", "--threshold", "--k", "--input-format", "--json"]
 FIT = ["--notion", "--alpha", "--scope", "--solver", "--loss", "--ridge", "--group-aware", "--seed", "--features"]
-FIT += ["--gamma", "--strength", "--method", "--protected"]
+FIT += [
+    "--gamma",
+    "--strength",
+    "--method",
+    "--protected",
+    "--model",
+    "--max-violation",
+    "--target",
+    "--target-k",
+    "--set",
+]
 RERANK = ["--method", "--p", "--significance", "--protected", "--k"]
 END = ["--input-format", "--json"]
 JUDGE = ["--confidence", "--compare", "--fail-over", "--format", "--out"]

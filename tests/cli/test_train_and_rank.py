@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -232,12 +233,21 @@ def test_deltr_and_fastar_by_name(run, save, rows, data):
     [
         ("train rows.csv --method fastar", "fastar re-ranks and has nothing to train. Use evenrank rank"),
         ("rank rows.csv --method deltr", "deltr is trained, not applied to a ranking. Use evenrank train"),
-        ("train rows.csv --method magic", "--method must be one of amortized, per_query, deltr"),
+        ("train rows.csv --method magic", "--method must be one of amortized, per_query, "),
         ("train rows.csv --method deltr --protected old", "protected must be one of the groups"),
         ("rank rows.csv --score score --method fastar --p 1.5", "p must be between 0 and 1"),
         ("rank rows.csv --score nothing", "score column 'nothing' is not in the data"),
         ("train rows.csv --method per_query --scope amortized", "--scope amortized contradicts --method per_query"),
-        ("train rows.csv --method deltr --loss logistic", "--loss, --solver and --ridge are not for --method deltr"),
+        ("train rows.csv --method deltr --loss logistic", "--loss is not for --method deltr; leave it out."),
+        (
+            "train rows.csv --method deltr --ridge 1 --max-violation 0.1",
+            "--ridge and --max-violation are not for --method deltr; leave them out.",
+        ),
+        ("train rows.csv --model mlp --solver gd", "--solver is not for --method mlp; leave it out."),
+        ("train rows.csv --model mlp --method deltr", "--model mlp contradicts --method deltr"),
+        ("train rows.csv --model forest", "--model must be one of linear, lightgbm, xgboost, mlp; got 'forest'"),
+        ("train rows.csv --set depth=3", "--set 'depth' is not an option of amortized"),
+        ("train rows.csv --target topk", "target='topk' trains with solver='gd'"),
         ("train rows.csv --protected x", "--protected is for --method deltr"),
         ("rank rows.csv --score score --p 0.3", "are for --method fastar"),
         ("train rows.csv --features relevance", "features must not hold the relevance column"),
@@ -258,3 +268,27 @@ def test_methods_are_listed(run):
     described = run("methods", "--json").json()
     assert [entry["name"] for entry in described] == list(METHODS)
     assert described[0]["grid"] == pytest.approx(er.strength_grid().tolist())
+
+
+@pytest.mark.parametrize(("model", "library"), [("lightgbm", "lightgbm"), ("xgboost", "xgboost"), ("mlp", "torch")])
+def test_a_model_whose_library_is_absent_says_how_to_get_it(run, save, logged, model, library):
+    if find_spec(library) is not None:
+        pytest.skip(f"{library} is installed")
+    save(logged, "rows.csv")
+    for command in (["train", "rows.csv", "--model", model], ["sweep", "rows.csv", "--methods", model]):
+        refused = run(*command)
+        assert (refused.code, len(refused.lines)) == (2, 1)
+        assert f"{library} is not installed. Run: pip install 'evenrank[{library}]'" in refused.err
+
+
+def test_a_violation_can_be_asked_for_instead_of_a_strength(run):
+    rows = er.datasets.german_credit("age", lists=40)
+    frame = pl.DataFrame(np.asarray(rows.features), schema=[f"f{j}" for j in range(rows.n_features)]).with_columns(
+        qid=rows.query_ids[rows.query_of_row], relevance=rows.relevance, group=pl.Series(rows.group).cast(pl.String)
+    )
+    frame.write_csv("credit.csv")
+    plain = json.loads(run("train", "credit.csv", "--notion", "dp", "--alpha", 0, "--json").out)
+    fair = json.loads(run("train", "credit.csv", "--notion", "dp", "--max-violation", 0.05, "--json").out)
+    assert plain["measures"]["demographic_parity@5"] > 0.05
+    assert fair["measures"]["demographic_parity@5"] <= 0.05
+    assert fair["alpha"] > 0

@@ -112,6 +112,12 @@ def test_a_query_that_was_never_tested_has_no_list():
     assert runs(np.full((3, 4), -1, np.int16)) == ""
 
 
+def test_a_sweep_may_have_no_examples(sweep):
+    held = payload(Sweep(sweep.columns, sweep.ks, sweep.about))
+    assert held["examples"] == held["tops"] == []
+    assert held["settings"][0][0][0][0]["tops"] is None
+
+
 def test_items_and_counts_of_the_examples(data, wide):
     for query, shown in zip(wide.examples.queries, data["examples"], strict=True):
         for g, grouping in enumerate(wide.groupings):

@@ -17,7 +17,7 @@ def methods(as_json: options.Json = False) -> None:
                     "kind": method.kind,
                     "strength": method.strength,
                     "grid": method.grid().tolist(),
-                    "options": list(method.options),
+                    "options": None if method.options is None else list(method.options),
                     "extra": method.extra,
                 }
                 for method in METHODS.values()

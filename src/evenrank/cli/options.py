@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -101,3 +102,17 @@ def names(text: str | None) -> list[str] | None:
 def label(text: str | None, known: Sequence[Any]) -> Any:
     """The group label meant by what was typed: labels may be numbers."""
     return next((name for name in known if str(name) == text), text)
+
+
+def settings(texts: Sequence[str]) -> dict[str, Any]:
+    """Options from name=value; a value is a number, true, false or null as JSON has them, else text."""
+    out: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"--set must be written as option=value; got {text!r}.")
+        try:
+            out[name.strip()] = json.loads(value)
+        except ValueError:
+            out[name.strip()] = value
+    return out

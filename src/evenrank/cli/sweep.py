@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -171,18 +170,13 @@ def _seeds(text: str | None) -> int | list[int] | None:
 
 
 def _settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """From method.option=value; a value is a number, true, false or null as JSON has them, else text."""
+    """From method.option=value, by method."""
     out: dict[str, dict[str, Any]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        method, dot, option = name.strip().partition(".")
-        if not equals or not dot or not option:
-            raise ConfigError(f"--set must be written as method.option=value; got {text!r}.")
-        try:
-            read = json.loads(value)
-        except ValueError:
-            read = value
-        out.setdefault(choose(method, METHODS, what="a method of --set"), {})[option] = read
+    for name, value in options.settings(texts).items():
+        method, dot, option = name.partition(".")
+        if not dot or not option:
+            raise ConfigError(f"--set must be written as method.option=value; got {name!r}.")
+        out.setdefault(choose(method, METHODS, what="a method of --set"), {})[option] = value
     return out
 
 

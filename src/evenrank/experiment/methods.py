@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class Method:
     strength : its own name for the swept knob
     grid : its default strengths; 0 is its baseline
     run : task → parts, made one after the other so that only one's scores are in memory
-    options : names of the settings it takes
+    options : names of the settings it takes; None leaves it to the library that trains
     by_notion : it trains for a notion; otherwise one run serves all
     by_k : it is run anew for each cut-off
     extra : the optional dependency it needs
@@ -71,7 +72,7 @@ class Method:
     strength: str
     grid: Callable[[], NDArray[np.float64]]
     run: Callable[[Task], Iterator[Part]]
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] | None = ()
     by_notion: bool = False
     by_k: bool = False
     extra: str = ""
@@ -79,7 +80,7 @@ class Method:
     def check(self, settings: Mapping[str, Any]) -> None:
         """Refuse settings the method does not have."""
         for name in settings:
-            if name not in self.options:
+            if self.options is not None and name not in self.options:
                 known = ", ".join(self.options) or "none"
                 raise ConfigError(f"setting {self.name}.{name} is not known; the settings of {self.name} are: {known}.")
 
@@ -145,6 +146,29 @@ def _fastar(task: Task, *, adjust: bool, larger: bool) -> Iterator[Part]:
             yield Part(grouping, ANY, k, out)
 
 
+def _boosted(task: Task, *, library: str) -> Iterator[Part]:
+    """Trees, one strength after the other, one thread."""
+    adapter = import_module(f"evenrank.{library}")
+    options = {"random_state": task.seed, **task.settings}
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        for notion in task.notions:
+            scores = [adapter.train_scores(train, test, notion, alpha, **options) for alpha in task.strengths.tolist()]
+            yield Part(grouping, notion, None, np.stack(scores, axis=1))
+
+
+def _neural(task: Task) -> Iterator[Part]:
+    """Networks of all strengths train together."""
+    adapter = import_module("evenrank.torch")
+    options = {"seed": task.seed, **task.settings}
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        for notion in task.notions:
+            yield Part(grouping, notion, None, adapter.train_scores(train, test, notion, task.strengths, **options))
+
+
+def _model_method(name: str, title: str, run: Callable[[Task], Iterator[Part]], extra: str) -> Method:
+    return Method(name, title, "in-processing", "alpha", strength_grid, run, None, by_notion=True, extra=extra)
+
+
 def _regularized_method(name: str, title: str) -> Method:
     run = partial(_regularized, scope=name)
     return Method(name, title, "in-processing", "alpha", strength_grid, run, LINEAR, by_notion=True)
@@ -181,5 +205,12 @@ METHODS = {
         _fastar_method("fastar", "FA*IR: a minimum of protected items in every prefix, significance adjusted"),
         _fastar_method("fastar_unadjusted", "FA*IR without the adjustment", adjust=False),
         _fastar_method("fastar_larger", "FA*IR with the larger group as the protected one", larger=True),
+        _model_method(
+            "lightgbm", "LightGBM's trees (LambdaMART) and the gap", partial(_boosted, library="lightgbm"), "lightgbm"
+        ),
+        _model_method(
+            "xgboost", "XGBoost's trees (LambdaMART) and the gap", partial(_boosted, library="xgboost"), "xgboost"
+        ),
+        _model_method("mlp", "a neural network (ListNet) and the gap", _neural, "torch"),
     )
 }

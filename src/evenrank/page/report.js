@@ -493,6 +493,8 @@
       spec.datasets = chartData(name);  // and log errors only: a setting without numbers draws nothing
       const made = await vegaEmbed(`#${name}`, spec, { actions: false, renderer: "svg", logLevel: 1 });
       views[name] = made.view;
+      // The box has the chart's text alternative; a reader of the screen need not hear every mark.
+      for (const part of $(name).children) part.setAttribute("aria-hidden", "true");
     }
     views.tradeoff.addEventListener("click", (_, item) => {
       const at = item && item.datum;

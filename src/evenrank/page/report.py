@@ -75,7 +75,8 @@ def _subtitle(sweep: Sweep) -> str:
         groups = "groups by " + ", ".join(map(words, sweep.groupings))
     else:
         groups = "groups: " + ", ".join(group_shares(sweep, sweep.groupings[0]))
-    return f"{about['queries']:,} queries, {about['rows']:,} items; {groups}; {about['models']:,} models trained and tested."
+    size = f"{about['queries']:,} queries, {about['rows']:,} items"
+    return f"{size}; {groups}; {about['models']:,} models trained and tested."
 
 
 def _notices(sweep: Sweep) -> str:

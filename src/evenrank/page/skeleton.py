@@ -60,7 +60,7 @@ def table(head: Sequence[str], lines: Sequence[tuple[Sequence[str], str]], *, te
         kind = " class='text'" if 0 < place < text else ""
         return f"<{tag}{kind}{more}>{escape(content)}</{tag}>"
 
-    top = "".join(cell("th", i, name, " scope='col'") for i, name in enumerate(head))
+    top = "".join(cell("th", i, name, " scope='col'") if name else "<td></td>" for i, name in enumerate(head))
     body = "".join(
         f"<tr{attributes}>"
         + "".join(cell("td" if i else "th", i, content, "" if i else " scope='row'") for i, content in enumerate(cells))
