@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+import evenrank as er
 from evenrank.experiment.methods import ANY
 from evenrank.experiment.trials import Sweep
 from evenrank.page.payload import DIGITS, embedded, group_shares, payload, rates_at, runs, start
@@ -169,3 +170,10 @@ def test_text_cannot_end_the_script(data):
     assert json.loads(text) == {"a": HOSTILE, "b": None, "c": [1.5]}
     with pytest.raises(ValueError, match="JSON"):
         embedded(float("nan"))
+
+
+def test_the_page_knows_how_many_places_were_kept():
+    data = er.datasets.german_credit("age", lists=10, items=30)
+    result = er.sweep(data, notions=["dp"], strengths=[0.1], ks=[3, 20], folds=2, examples=2)
+    assert payload(result)["places"] == 10
+    assert payload(er.sweep(data, notions=["dp"], strengths=[0.1], ks=[3], folds=2, examples=0))["places"] == 0

@@ -47,6 +47,9 @@ def payload(sweep: Sweep) -> dict[str, Any]:
             for grouping in sweep.groupings
         ],
         "examples": _examples(sweep),
+        "places": 0
+        if sweep.examples is None
+        else max((top.shape[1] for top in sweep.examples.tops.values()), default=0),
         "tops": build.tops,
         "start": start(sweep),
         "spread": sweep.spread,

@@ -365,7 +365,16 @@
     if (!changes) return null;
     let now = changes[0][1];
     for (const [from, items] of changes) if (from <= chosen.strength) now = items;
-    return { before: changes[0][1].slice(0, k()), after: now.slice(0, k()) };
+    return { before: changes[0][1].slice(0, kept()), after: now.slice(0, kept()) };
+  }
+
+  // Of long lists only the first places are kept, which may be fewer than k.
+  function kept() {
+    return Math.min(k(), data.places);
+  }
+
+  function keptName() {
+    return kept() < k() ? `first ${kept()} of the top ${k()}` : `top ${k()}`;
   }
 
   function judge(number) {
@@ -413,7 +422,7 @@
     $("queries").replaceChildren(...judged.slice(from, from + PAGE).map(card));
     const changed = judged.filter((one) => one.changed).length;
     $("which").textContent = `${from + 1}–${Math.min(from + PAGE, judged.length)} of ${judged.length}; ` +
-      `the top ${k()} changes in ${changed} of them at strength ${strengthText(grid()[chosen.strength])}.`;
+      `the ${keptName()} changes in ${changed} of them at strength ${strengthText(grid()[chosen.strength])}.`;
     $("previous").disabled = chosen.page === 0;
     $("following").disabled = chosen.page >= pages - 1;
   }
@@ -431,8 +440,8 @@
       }
       return [...counts].map(([name, count]) => `${count} of ${name}`).join(", ");
     };
-    const told = come.length ? `In: ${by(come)}. Out: ${by(gone)}.` : "The same items stay in the top.";
-    made.append(element("p", `${told} Relevant in the top ${k()}: ${one.relevant[0]} → ${one.relevant[1]}.`, "small soft"));
+    const told = come.length ? `In: ${by(come)}. Out: ${by(gone)}.` : `The same items stay in the ${keptName()}.`;
+    made.append(element("p", `${told} Relevant in the ${keptName()}: ${one.relevant[0]} → ${one.relevant[1]}.`, "small soft"));
     const both = element("div", undefined, "lists");
     both.append(ranked("Before", one.before, one, (id) => (one.after.includes(id) ? ["", ""] : ["out", "moves out"])));
     both.append(ranked("After", one.after, one, (id, place) => {
