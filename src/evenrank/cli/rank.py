@@ -68,7 +68,7 @@ def rank(
             )
         ranker = er.load(model)
     wanted: list[str] = [score or "score"] if ranker is None else list(ranker.feature_names_)
-    aware = ranker is not None and ranker.group_offset_ is not None
+    aware = getattr(ranker, "group_offset_", None) is not None
     data, has_relevance = common.read_ranked_rows(
         file,
         {"features": f"{model} was trained with it: rank rows that have the {len(wanted)} features."},

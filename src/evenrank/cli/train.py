@@ -54,7 +54,9 @@ def train(
     ] = None,
     target_k: Annotated[
         int | None,
-        options.numeric(parser=options.whole(1), help="Cut-off of target topk and of the violation asked for; default: 5."),
+        options.numeric(
+            parser=options.whole(1), help="Cut-off of target topk and of the violation asked for; default: 5."
+        ),
     ] = None,
     protected: Annotated[str | None, typer.Option(help="Protected group of DELTR; default: the smaller.")] = None,
     solver: Annotated[str, typer.Option(help="exact, gd or sgd.")] = "exact",
@@ -174,6 +176,8 @@ def _ranker(
         module, name = ADAPTERS[method]
         if method != "mlp":
             settings = {"relevance_threshold": shared["relevance_threshold"], "random_state": shared["seed"]}
+        if method == "lightgbm":
+            settings["verbose"] = 0 if own else -1  # it warns of options it does not know
         settings |= {"notion": notion, "alpha": alpha, "scope": scope or "amortized", **targets, **own}
         return _made(getattr(import_module(module), name), method, settings)
     if method.startswith("deltr"):

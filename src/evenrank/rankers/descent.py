@@ -8,12 +8,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.errors import ConfigError
 from evenrank.notions import Pairs
+from evenrank.targets import FairnessTerm
 
 Progress = Callable[[float], None]
 
@@ -26,6 +28,15 @@ class Term:
     pairs: Pairs
 
 
+class Penalised(Protocol):
+    """What descent needs of a penalty: the shape of Θ, (models, width), and a subgradient there."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def subgradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+
 class Penalty:
     """α·Γ for models laid out notion by notion, each with every strength: weight of contrast j in model m."""
 
@@ -34,6 +45,7 @@ class Penalty:
         self.alphas = alphas
         self.rows = np.concatenate([term.rows for term in terms])
         self.weight = np.zeros((len(terms) * len(alphas), len(self.rows)))
+        self.shape = len(self.weight), self.rows.shape[1]
         self.parts: list[tuple[slice, slice]] = []
         start = 0
         for number, term in enumerate(terms):
@@ -56,9 +68,27 @@ class Penalty:
         return out
 
 
+class TargetPenalty:
+    """α·Γ of another value of the rows than the score, whose slope has to go through the rows Z, (n, width)."""
+
+    def __init__(self, Z: NDArray[np.float64], terms: Sequence[FairnessTerm], alphas: NDArray[np.float64]) -> None:
+        self.Z, self.terms, self.alphas = Z, terms, alphas
+        self.shape = len(terms) * len(alphas), Z.shape[1]
+
+    def subgradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of α·Γ in the weights, (models, width)."""
+        out = np.zeros_like(theta)
+        penalised = self.alphas > 0
+        for number, term in enumerate(self.terms):
+            models = number * len(self.alphas) + np.flatnonzero(penalised)
+            slope = term.gradient(self.Z @ theta[models].T) * self.alphas[penalised]
+            out[models] = slope.T @ self.Z
+        return out
+
+
 def descend(
     loss_gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    penalty: Penalty,
+    penalty: Penalised,
     ridge: NDArray[np.float64],
     *,
     learning_rate: float,
@@ -66,7 +96,7 @@ def descend(
     progress: Progress | None = None,
 ) -> tuple[NDArray[np.float64], int]:
     """Full-batch (sub)gradient descent from 0: Θ and the steps taken, fewer than asked if interrupted."""
-    theta = np.zeros((len(penalty.weight), penalty.rows.shape[1]))
+    theta = np.zeros(penalty.shape)
     taken = 0
     try:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -13,7 +13,8 @@ from evenrank.data import RankingData
 from evenrank.losses import Loss
 from evenrank.moments import Moments, column_scale, contrast_rows, design_blocks
 from evenrank.notions import Notion, Pairs, bind
-from evenrank.rankers.descent import Term
+from evenrank.rankers.descent import TargetPenalty, Term
+from evenrank.targets import BoundTarget, FairnessTerm
 
 Block = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
@@ -80,6 +81,16 @@ class Design:
                 padded[:, : len(self.spread)] = rows / self.spread
                 out.append(Term(padded, pairs))
         return out
+
+    def target_penalty(self, target: BoundTarget, alphas: NDArray[np.float64], loss: Loss) -> TargetPenalty:
+        """α·Γ of a target, for models laid out as those of `terms`; all standardised rows are in memory for it."""
+        Z = np.concatenate([block for block, _, _ in self.blocks(loss)()])
+        bound = [
+            bind(notion, grouping, scope=self.scope, across=self.across, training=True)
+            for grouping in self.groupings
+            for notion in self.notions
+        ]
+        return TargetPenalty(Z, [FairnessTerm(contrast, target) for contrast in bound], alphas)
 
     def blocks(self, loss: Loss) -> Callable[[], Iterator[Block]]:
         """A function yielding blocks (Z, relevance, weight), weights summing to 1; data of one block is kept."""

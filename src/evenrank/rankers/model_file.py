@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,12 @@ from evenrank.rankers.linear import FairLinearRanker
 
 FORMAT, VERSION = "evenrank-model", 1
 KINDS: dict[str, type[LinearRanker]] = {kind.__name__: kind for kind in (FairLinearRanker, DELTR)}
+# Kinds that bring their own reader, and the module that has them.
+ADAPTED = {
+    "FairNeuralRanker": "evenrank.torch",
+    "FairLGBMRanker": "evenrank.lightgbm",
+    "FairXGBRanker": "evenrank.xgboost",
+}
 
 
 def save(ranker: LinearRanker, path: str | PathLike[str]) -> None:
@@ -28,22 +35,32 @@ def save(ranker: LinearRanker, path: str | PathLike[str]) -> None:
         raise NotFittedError(f"this {type(ranker).__name__} is not fitted yet. Call fit before save.")
     if isinstance(ranker, DELTR) and ranker.scaling_ is not None:
         raise ConfigError("a DELTR with reference=True and standardize=True is for comparison and has no model file.")
+    offset, shares = ranker.group_offset_, ranker.group_shares_
+    content = {
+        "intercept": float(ranker.intercept_),
+        "weights": dict(zip(ranker.feature_names_, np.asarray(ranker.coef_).tolist(), strict=True)),
+        "group_offset": None if offset is None else offset.tolist(),
+        "group_shares": None if shares is None else shares.tolist(),
+    }
+    write(header(ranker) | content, path)
+
+
+def header(ranker: LinearRanker) -> dict[str, Any]:
+    """What every model file begins with: its format, the kind of ranker, its parameters and the groups."""
     parameters = {name: value for name, value in ranker.get_params().items() if name != "verbose"}
     if "notion" in parameters:
         parameters["notion"] = as_notion(parameters["notion"]).name
-    offset, shares = ranker.group_offset_, ranker.group_shares_
-    content = {
+    return {
         "format": FORMAT,
         "version": VERSION,
         "kind": type(ranker).__name__,
         "evenrank": evenrank.__version__,
         "parameters": parameters,
-        "intercept": float(ranker.intercept_),
-        "weights": dict(zip(ranker.feature_names_, np.asarray(ranker.coef_).tolist(), strict=True)),
         "groups": [name if isinstance(name, str | int | float | bool) else str(name) for name in ranker.group_names_],
-        "group_offset": None if offset is None else offset.tolist(),
-        "group_shares": None if shares is None else shares.tolist(),
     }
+
+
+def write(content: dict[str, Any], path: str | PathLike[str]) -> None:
     write_whole(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_plain) + "\n")
 
 
@@ -83,8 +100,10 @@ def load(path: str | PathLike[str]) -> Any:
             f"{name} has model version {version!r}; this evenrank reads version {VERSION}. Upgrade evenrank."
         )
     kind = content.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise DataError(f"{name} holds a {kind!r}; this evenrank knows {', '.join(KINDS)}.")
+    if not isinstance(kind, str) or kind not in (*KINDS, *ADAPTED):
+        raise DataError(f"{name} holds a {kind!r}; this evenrank knows {', '.join((*KINDS, *ADAPTED))}.")
+    if kind in ADAPTED:
+        return getattr(import_module(ADAPTED[kind]), kind).from_content(content, name)
     return _ranker(content, KINDS[kind], name)
 
 

@@ -16,9 +16,10 @@ from evenrank.losses import LOSSES
 from evenrank.moments import group_shares
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.rankers import sgd
-from evenrank.rankers.descent import Penalty, Progress, descend
+from evenrank.rankers.descent import Penalised, Penalty, Progress, descend
 from evenrank.rankers.design import Design
 from evenrank.rankers.exact import Solution, Whitened, exact, vanishing_strength
+from evenrank.targets import TARGETS, bind_target
 
 SOLVERS = ("exact", "gd", "sgd")
 SCALES = ("train", "dataset", None)
@@ -145,6 +146,8 @@ def fairness_path(
     solver: str = "exact",
     scope: str = "amortized",
     *,
+    target: str = "score",
+    k: int = 5,
     loss: str = "squared",
     ridge: float = 0.0,
     scale: str | None = "train",
@@ -160,7 +163,7 @@ def fairness_path(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> FairnessPath:
-    """Train a linear ranker for every strength: minimise mean loss + ridge ‖θ‖² + α·Γ(scores).
+    """Train a linear ranker for every strength: minimise mean loss + ridge ‖θ‖² + α·Γ(target).
 
     Parameters
     ----------
@@ -170,6 +173,9 @@ def fairness_path(
     solver : "exact" (the minimiser), "gd" (full-batch descent, the paper's TREC settings) or "sgd" (batches of queries,
         the paper's MS MARCO settings)
     scope : "amortized" pools all queries; "per_query" averages the queries' own gaps
+    target : what is evened out: the "score" (the paper's), or with gd its "probability", a soft "topk" indicator or the
+        "exposure" of the soft rank, see `evenrank.targets`; all but the score hold the rows in memory
+    k : the cut-off of target "topk"
     loss : "squared", or "logistic" (relevance at the threshold)
     ridge : weight of ‖θ‖² in standardised features, the intercept excepted
     scale : standardise with the statistics of "train", of the whole "dataset" it was taken from, or not at all (None)
@@ -196,6 +202,9 @@ def fairness_path(
     choose(solver, SOLVERS, what="solver")
     choose(scope, SCOPES, what="scope")
     choose(loss, LOSSES, what="loss")
+    bound = bind_target(choose(target, TARGETS, what="target"), data.query_ptr, k=k)
+    if target != "score" and solver != "gd":
+        raise ConfigError(f"target={target!r} trains with solver='gd'; solver={solver!r} takes target='score'.")
     if scale not in SCALES:
         raise ConfigError(f"scale must be 'train', 'dataset' or None; got {scale!r}.")
     check_number(ridge, "ridge", least=0)
@@ -235,11 +244,15 @@ def fairness_path(
     if solver == "exact":
         solved = exact(design, LOSSES[loss], strengths, relative=relative, progress=progress)
     elif solver == "gd":
-        penalty = Penalty(design.terms(), strengths)
+        penalty: Penalised
+        if target == "score" or not penalised:
+            penalty = Penalty(design.terms(), strengths)
+        else:
+            penalty = design.target_penalty(bound, strengths, LOSSES[loss])
         theta, taken = descend(
             design.slope(LOSSES[loss]), penalty, design.ridge, learning_rate=rate, steps=max_iter, progress=progress
         )
-        solved = Solution(theta, np.tile(strengths, len(penalty.terms)), steps=taken)
+        solved = Solution(theta, np.tile(strengths, penalty.shape[0] // len(strengths)), steps=taken)
     else:
         cells = [Cells.of(item, grouping) for grouping in groupings for item in design.notions]
         theta, taken = sgd.train(

@@ -1,0 +1,134 @@
+"""Losses of ranking quality for torch, in one call form: ``(scores, relevance, group=None, qid=None)``.
+
+Scores are (n,), which gives a scalar, or (n, models), which gives (models,). Rows of a query may stand anywhere,
+queries may differ in length, and nothing loops over queries. ``group`` is taken and ignored, so that every loss of
+`evenrank.torch` is called alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenrank.errors import DataError
+from evenrank.extras import require
+
+torch: Any = require("torch")
+Tensor = Any  # torch.Tensor, which is known only where torch is installed
+
+
+class SquaredLoss(torch.nn.Module):  # type: ignore[misc]
+    """The mean over rows of (s − r)², the paper's pointwise loss.
+
+    >>> float(SquaredLoss()(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 1.0])))
+    0.5
+    """
+
+    def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+        check_rows(scores, relevance=relevance)
+        return ((scores - _like(scores, relevance)) ** 2).mean(dim=0)
+
+
+class LogisticLoss(torch.nn.Module):  # type: ignore[misc]
+    """The mean over rows of log(1 + eˢ) − y s, where y is whether relevance reaches ``relevance_threshold``.
+
+    >>> round(float(LogisticLoss()(torch.zeros(2), torch.tensor([1.0, 0.0]))), 3)
+    0.693
+    """
+
+    def __init__(self, *, relevance_threshold: float = 1.0) -> None:
+        super().__init__()
+        self.relevance_threshold = relevance_threshold
+
+    def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+        check_rows(scores, relevance=relevance)
+        relevant = (_like(scores, relevance) >= self.relevance_threshold).to(scores.dtype)
+        return (torch.nn.functional.softplus(scores) - relevant * scores).mean(dim=0)
+
+
+class RankNetLoss(torch.nn.Module):  # type: ignore[misc]
+    """log(1 + e^(s_j − s_i)) over the pairs of a query with r_i > r_j: their mean, averaged over queries that have any.
+
+    Without ``qid`` all rows are one query. Memory grows with the square of the longest lists.
+
+    >>> round(float(RankNetLoss()(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 0.0]), None, torch.tensor([7, 7]))), 3)
+    0.313
+    """
+
+    def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+        check_rows(scores, relevance=relevance, qid=qid)
+        query, count = query_numbers(qid, scores)
+        above, below = pairs_within(query, count)
+        ordered = relevance[above] > relevance[below]
+        above, below = above[ordered], below[ordered]
+        each = torch.nn.functional.softplus(scores[below] - scores[above])
+        of_query = torch.bincount(query[above], minlength=count)
+        weight = 1 / (of_query[query[above]] * (of_query > 0).sum()).to(scores.dtype)
+        return (each * _like(each, weight)).sum(dim=0)
+
+
+class ListNetLoss(torch.nn.Module):  # type: ignore[misc]
+    """Cross entropy of softmax(relevance) and softmax(scores) within a query, averaged over queries (ListNet, top one).
+
+    Without ``qid`` all rows are one query.
+
+    >>> round(float(ListNetLoss()(torch.zeros(4), torch.tensor([1.0, 0.0, 0.0, 0.0]), None, torch.ones(4))), 3)
+    1.386
+    """
+
+    def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+        check_rows(scores, relevance=relevance, qid=qid)
+        query, count = query_numbers(qid, scores)
+        wanted = log_softmax_within(relevance.to(scores.dtype), query, count).exp()
+        each = _like(scores, wanted) * log_softmax_within(scores, query, count)
+        return -each.sum(dim=0) / max(count, 1)
+
+
+LOSSES = {"squared": SquaredLoss, "logistic": LogisticLoss, "ranknet": RankNetLoss, "listnet": ListNetLoss}
+
+
+def check_rows(scores: Tensor, **others: Any) -> None:
+    """Scores of shape (n,) or (n, models), and one value a row of everything else that is given."""
+    if scores.ndim not in (1, 2):
+        raise DataError(f"scores must have shape (n,) or (n, models); got {tuple(scores.shape)}.")
+    for name, values in others.items():
+        if values is not None and tuple(values.shape) != tuple(scores.shape[:1]):
+            raise DataError(
+                f"{name} must have shape ({len(scores)},), a value for each score; got {tuple(values.shape)}."
+            )
+
+
+def query_numbers(qid: Tensor | None, scores: Tensor) -> tuple[Tensor, int]:
+    """Each row's query as a number from 0, (n,), and how many there are."""
+    if qid is None:
+        return torch.zeros(len(scores), dtype=torch.int64, device=scores.device), min(1, len(scores))
+    found, query = torch.unique(qid.to(scores.device), return_inverse=True)
+    return query, len(found)
+
+
+def pairs_within(query: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Every ordered pair of rows of the same query, each with itself too: two lists of row numbers."""
+    order = torch.argsort(query, stable=True)
+    lengths = torch.bincount(query, minlength=count)
+    starts = torch.cumsum(lengths, 0) - lengths
+    partners = lengths[query[order]]
+    first = torch.repeat_interleave(order, partners)
+    run = torch.cumsum(partners, 0) - partners
+    place = torch.arange(len(first), device=query.device) - torch.repeat_interleave(run, partners)
+    return first, order[starts[query[first]] + place]
+
+
+def log_softmax_within(values: Tensor, query: Tensor, count: int) -> Tensor:
+    """log softmax over the rows of each query, the shape of ``values``: (n,) or (n, models)."""
+    shape = (count, *values.shape[1:])
+    index = query if values.ndim == 1 else query[:, None].expand_as(values)
+    top = torch.full(shape, -torch.inf, dtype=values.dtype, device=values.device)
+    top = top.scatter_reduce(0, index, values.detach(), "amax")
+    shifted = values - top[query]
+    total = torch.zeros(shape, dtype=values.dtype, device=values.device).index_add(0, query, shifted.exp())
+    return shifted - total.log()[query]
+
+
+def _like(scores: Tensor, values: Tensor) -> Tensor:
+    """A value a row, in the scores' type and shaped to broadcast over the models."""
+    values = values.to(scores.device, scores.dtype)
+    return values if scores.ndim == 1 else values[:, None]

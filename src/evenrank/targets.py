@@ -1,0 +1,373 @@
+"""What the fairness term regularises: a value of each row made from the scores, with its exact derivative.
+
+The paper equalises the scores themselves. What is measured is who gets into the top k, so there are values closer to
+that: the probability, a soft indicator of the top k, the soft discount of the rank. `FairnessTerm` joins one of them
+with the contrasts of a notion: Γ of the value as a function of the scores, for torch, boosting and the linear solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.errors import ConfigError, choose
+from evenrank.losses import sigmoid
+from evenrank.notions import Contrast
+from evenrank.ranking import check_k
+
+CHUNK = 1 << 20  # elements of the largest temporary; lists of one length are worked on together
+Lists = NDArray[Any]  # (m, L): m lists of L scores
+
+
+def sigmoid_slope(scores: NDArray[Any]) -> NDArray[Any]:
+    small = np.exp(-np.abs(scores))
+    return np.asarray(small / (1 + small) ** 2)
+
+
+class BoundTarget:
+    """A target bound to the lists of some data; scores are (n,) or (n, models) in stored order, float32 or float64."""
+
+    def value(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """v, the shape of the scores."""
+        raise NotImplementedError
+
+    def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
+        """Jᵀ u: a slope in v as one in the scores, through everything v depends on."""
+        raise NotImplementedError
+
+    def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """How fast v of each row moves, and bends, as scores move by up to 1, the list's threshold and spread held."""
+        raise NotImplementedError
+
+
+class _Rowwise(BoundTarget):
+    """v of a row depends on its own score alone."""
+
+    def __init__(self, value: Any, first: Any, second: Any) -> None:
+        self._value, self._first, self._second = value, first, second
+
+    def value(self, scores: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self._value(scores))
+
+    def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self._first(scores) * slope)
+
+    def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        return np.abs(self._first(scores)), np.abs(self._second(scores))
+
+
+class _Listwise(BoundTarget):
+    """v of a row depends on its list; lists of one length are a dense block, so no loop runs over queries."""
+
+    quadratic = False  # whether the temporaries hold a number for each pair of a list
+
+    def __init__(self, query_ptr: NDArray[np.int64], temperature: float, floor: float, longer_than: int = 1) -> None:
+        self.temperature = temperature
+        self.floor = floor
+        lengths = np.diff(query_ptr)
+        self._blocks: list[tuple[int, Any]] = []
+        for length in np.unique(lengths[lengths > longer_than]).tolist():
+            starts = query_ptr[:-1][lengths == length]
+            step = max(1, CHUNK // (length * (length if self.quadratic else 1)))
+            for begin in range(0, len(starts), step):
+                rows = (starts[begin : begin + step, None] + np.arange(length)).ravel()
+                solid = rows[-1] - rows[0] == len(rows) - 1
+                self._blocks.append((length, slice(rows[0], rows[-1] + 1) if solid else rows))
+
+    def value(self, scores: NDArray[Any]) -> NDArray[Any]:
+        out = np.ones_like(scores)  # in a list too short to be cut, and in a list of one
+        for rows, (lists,) in self._lists(scores):
+            out[rows] = self._apart(self._list_value(lists), scores)
+        return out
+
+    def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
+        out = np.zeros_like(scores)
+        for rows, (lists, slopes) in self._lists(scores, slope):
+            out[rows] = self._apart(self._list_pull_back(lists, slopes), scores)
+        return out
+
+    def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        first, second = np.zeros_like(scores), np.zeros_like(scores)
+        for rows, (lists,) in self._lists(scores):
+            one, two = self._list_steepness(lists)
+            first[rows], second[rows] = self._apart(one, scores), self._apart(two, scores)
+        return first, second
+
+    def _lists(self, *columns: NDArray[Any]) -> Iterator[tuple[Any, list[Lists]]]:
+        """The rows of each block and the columns there, a line for each list of each model."""
+        for length, rows in self._blocks:
+            if columns[0].ndim == 1:
+                yield rows, [column[rows].reshape(-1, length) for column in columns]
+            else:
+                models = columns[0].shape[1]
+                cut = [column[rows].reshape(-1, length, models).transpose(0, 2, 1) for column in columns]
+                yield rows, [part.reshape(-1, length) for part in cut]
+
+    @staticmethod
+    def _apart(lists: Lists, like: NDArray[Any]) -> NDArray[Any]:
+        """Lines back as rows of the scores' shape."""
+        if like.ndim == 1:
+            return lists.reshape(-1)
+        length, models = lists.shape[1], like.shape[1]
+        return lists.reshape(-1, models, length).transpose(0, 2, 1).reshape(-1, models)
+
+    def _list_value(self, lists: Lists) -> Lists:
+        raise NotImplementedError
+
+    def _list_pull_back(self, lists: Lists, slope: Lists) -> Lists:
+        raise NotImplementedError
+
+    def _list_steepness(self, lists: Lists) -> tuple[Lists, Lists]:
+        raise NotImplementedError
+
+
+def _centred(lists: Lists, floor: float) -> tuple[Lists, Lists, NDArray[np.bool_]]:
+    """Scores less their list's mean, the spread √(variance + floor²), and where the spread is 0 (it is given as 1).
+
+    Scores within rounding of each other are equal, as in a `Ranking`: their differences hold nothing but noise.
+    """
+    tolerance = 1e-6 if lists.dtype.itemsize < 8 else 1e-12
+    centred = lists - lists.mean(axis=1, keepdims=True)
+    largest = np.abs(centred).max(axis=1, keepdims=True)
+    equal = largest <= tolerance * np.abs(lists).max(axis=1, keepdims=True)
+    scale = np.where(equal, 1, largest)
+    spread = scale * np.sqrt(np.mean((centred / scale) ** 2, axis=1, keepdims=True))
+    if floor > 0:
+        return centred, np.hypot(spread, floor).astype(lists.dtype, copy=False), np.zeros_like(equal)
+    return centred, np.where(equal, 1, spread), equal
+
+
+def _through_spread(centred: Lists, spread: Lists, slope: Lists) -> Lists:
+    """What a slope in the spread, (m, 1), is in the scores."""
+    return np.asarray(slope * (centred / spread) / centred.shape[1])
+
+
+class _TopK(_Listwise):
+    """sigmoid((s − τ)/(T σ)): τ lies midway between the k-th and the next score, σ is the list's spread."""
+
+    def __init__(self, query_ptr: NDArray[np.int64], k: int, temperature: float, floor: float = 0.0) -> None:
+        super().__init__(query_ptr, temperature, floor, longer_than=k)
+        self.k = k
+
+    def _place(self, lists: Lists) -> tuple[Lists, Lists, Lists, NDArray[np.bool_], Lists, Lists]:
+        centred, spread, equal = _centred(lists, self.floor)
+        cut = np.partition(centred, (-self.k - 1, -self.k), axis=1)
+        last, following = cut[:, -self.k, None], cut[:, -self.k - 1, None]
+        place = (centred - (last + following) / 2) / (self.temperature * spread)
+        return place, centred, spread, equal, last, following
+
+    def _list_value(self, lists: Lists) -> Lists:
+        place, _, _, equal, _, _ = self._place(lists)
+        # In random order, which is what equal scores get, each is in the top k so often.
+        return np.where(equal, np.asarray(self.k / lists.shape[1], lists.dtype), sigmoid(place))
+
+    def _list_pull_back(self, lists: Lists, slope: Lists) -> Lists:
+        place, centred, spread, equal, last, following = self._place(lists)
+        on_place = slope * sigmoid_slope(place)
+        width = self.temperature * spread
+        # Scores tied at the threshold share in moving it.
+        above, below = centred == last, centred == following
+        moves = (above / above.sum(axis=1, keepdims=True) + below / below.sum(axis=1, keepdims=True)) / 2
+        out = (on_place - on_place.sum(axis=1, keepdims=True) * moves.astype(lists.dtype)) / width
+        out -= _through_spread(centred, spread, (on_place * place).sum(axis=1, keepdims=True) / spread)
+        return np.where(equal, 0, out)
+
+    def _list_steepness(self, lists: Lists) -> tuple[Lists, Lists]:
+        place, _, spread, equal, _, _ = self._place(lists)
+        width = self.temperature * spread
+        first = np.where(equal, 0, sigmoid_slope(place) / width)
+        return first, first * np.abs(1 - 2 * sigmoid(place)) / width
+
+
+class _Exposure(_Listwise):
+    """1/log2(1 + R), the soft rank R being 1 + Σ sigmoid((s_j − s_i)/(T σ)) over the other items j of the list."""
+
+    quadratic = True
+
+    def __init__(self, query_ptr: NDArray[np.int64], k: int, temperature: float, floor: float = 0.0) -> None:
+        super().__init__(query_ptr, temperature, floor)
+
+    def _pairs(self, lists: Lists) -> tuple[Lists, NDArray[Any], NDArray[Any], Lists, Lists, NDArray[np.bool_]]:
+        centred, spread, equal = _centred(lists, self.floor)
+        width = (self.temperature * spread)[:, :, None]
+        lead = np.where(
+            equal[:, :, None], 0, (centred[:, None, :] - centred[:, :, None]) / width
+        )  # (m, i, j): of j over i
+        rank = sigmoid(lead).sum(axis=2) + np.asarray(0.5, lists.dtype)  # an item's lead over itself is 0, which adds ½
+        return rank, lead, sigmoid_slope(lead), centred, spread, equal
+
+    @staticmethod
+    def _discount(rank: Lists) -> tuple[Lists, Lists, Lists]:
+        """1/log2(1 + R) and its first and second derivative."""
+        log = np.log1p(rank)
+        first = -np.log(2) / ((1 + rank) * log**2)
+        second = -first * (1 + 2 / log) / (1 + rank)
+        return np.log(2) / log, first.astype(rank.dtype), second.astype(rank.dtype)
+
+    def _list_value(self, lists: Lists) -> Lists:
+        return self._discount(self._pairs(lists)[0])[0]
+
+    def _list_pull_back(self, lists: Lists, slope: Lists) -> Lists:
+        rank, lead, bend, centred, spread, equal = self._pairs(lists)
+        on_lead = (slope * self._discount(rank)[1])[:, :, None] * bend
+        out = (on_lead.sum(axis=1) - on_lead.sum(axis=2)) / (self.temperature * spread)
+        out -= _through_spread(centred, spread, (on_lead * lead).sum(axis=(1, 2))[:, None] / spread)
+        return np.where(equal, 0, out)
+
+    def _list_steepness(self, lists: Lists) -> tuple[Lists, Lists]:
+        rank, lead, bend, _, spread, equal = self._pairs(lists)
+        width = self.temperature * spread
+        own = bend.sum(axis=2) - np.asarray(0.25, lists.dtype)
+        twist = (bend * (1 - 2 * sigmoid(lead))).sum(axis=2)
+        _, first, second = self._discount(rank)
+        # Twice what the row's own score does: while it goes up, those it is compared with may go down.
+        steep, bent = 2 * np.abs(first * own) / width, 2 * np.abs(second * own**2 + first * twist) / width**2
+        return np.where(equal, 0, steep), np.where(equal, 0, bent)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is regularised: ``bind`` is (query_ptr, k, temperature, floor) → `BoundTarget`.
+
+    ``temperature`` is its default, in units of a list's spread; None where it has none.
+    """
+
+    name: str
+    title: str
+    bind: Callable[..., BoundTarget]
+    uses_k: bool = False
+    temperature: float | None = None
+
+
+def _probability_bend(scores: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(sigmoid_slope(scores) * (1 - 2 * sigmoid(scores)))
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target(
+            "score",
+            "the score itself, as in the paper",
+            lambda *_: _Rowwise(lambda s: s, np.ones_like, np.zeros_like),
+        ),
+        Target(
+            "probability",
+            "sigmoid of the score",
+            lambda *_: _Rowwise(sigmoid, sigmoid_slope, _probability_bend),
+        ),
+        Target("topk", "soft indicator of the query's top k, whatever the scale of the scores", _TopK, True, 0.5),
+        Target(
+            "exposure",
+            "position discount of the soft rank, whatever the scale of the scores",
+            _Exposure,
+            temperature=0.5,
+        ),
+    )
+}
+
+
+def bind_target(
+    name: str, query_ptr: NDArray[np.int64], *, k: int = 5, temperature: float | None = None, floor: float = 0.0
+) -> BoundTarget:
+    """The target of that name on the lists bounded by ``query_ptr``.
+
+    ``temperature`` is the softness of "topk" and "exposure" in units of a list's spread, the standard deviation of its
+    scores, so that their scale does not matter. Boosting starts from equal scores, where such a value has no slope or
+    a huge one: ``floor``, in units of the scores, keeps the spread from falling below it.
+
+    Examples
+    --------
+    >>> bind_target("topk", np.array([0, 3, 4]), k=1).value(np.array([2.0, 1.0, 0.0, 7.0])).round(2).tolist()
+    [0.77, 0.23, 0.02, 1.0]
+    """
+    target = TARGETS[choose(name, TARGETS, what="target")]
+    given = target.temperature or 1.0 if temperature is None else temperature
+    if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < np.inf:
+        raise ConfigError(f"temperature must be a finite number > 0; got {temperature!r}.")
+    if not isinstance(floor, int | float | np.number) or not 0 <= floor < np.inf:
+        raise ConfigError(f"floor must be a finite number ≥ 0; got {floor!r}.")
+    return target.bind(np.asarray(query_ptr, np.int64), check_k(k), float(given), float(floor))
+
+
+class FairnessTerm:
+    """Γ of a target as a function of the scores: Σ_j w_j φ(C_j · v(s)), with its gradient.
+
+    φ(g) = √(g² + ε²) − ε with ``smoothing`` ε; ε = 0 is |g|, whose slope at 0 is 0.
+
+    Parameters
+    ----------
+    contrast : a notion bound to the rows, see `evenrank.notions.bind`
+    target : a target bound to their lists, see `bind_target`
+    smoothing : ε ≥ 0
+
+    Examples
+    --------
+    >>> from evenrank.data import RankingData
+    >>> from evenrank.notions import bind
+    >>> data = RankingData.from_arrays([[0.0]] * 4, [1, 0, 1, 0], ["a", "a", "b", "b"], [1, 1, 1, 1])
+    >>> term = FairnessTerm(bind("dp", data), bind_target("score", data.query_ptr))
+    >>> value, gradient = term.value_and_gradient(np.array([3.0, 1.0, 1.0, 1.0]))
+    >>> float(value), gradient.tolist()
+    (1.0, [0.5, 0.5, -0.5, -0.5])
+    """
+
+    def __init__(self, contrast: Contrast, target: BoundTarget, smoothing: float = 0.0) -> None:
+        if not isinstance(smoothing, int | float | np.number) or not 0 <= smoothing < np.inf:
+            raise ConfigError(f"smoothing must be a finite number ≥ 0; got {smoothing!r}.")
+        self.contrast = contrast
+        self.target = target
+        self.smoothing = float(smoothing)
+
+    def value(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """() or (models,)."""
+        return self._value(self.contrast.gaps(self.target.value(scores)))
+
+    def gradient(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """dΓ/ds, the shape of the scores."""
+        return self.value_and_gradient(scores)[1]
+
+    def value_and_gradient(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        gaps = self.contrast.gaps(self.target.value(scores))
+        return self._value(gaps), self._gradient(scores, gaps)
+
+    def hessian_diagonal(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """A positive diagonal that bounds the Hessian, the shape of the scores.
+
+        φ lies below the parabola that touches it at ±g, whose curvature is 1/√(g² + ε²); the matrix c cᵀ of a contrast
+        c lies below diag(|c_i| Σ|c|). What v bends by itself is added in size. A step of gradient over this, for all
+        rows together, closes the gap and does not overshoot. For listwise targets their thresholds are held.
+        """
+        return self._hessian(scores, self.contrast.gaps(self.target.value(scores)))
+
+    def derivatives(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The gradient and the diagonal that bounds the Hessian, for less than the two apart."""
+        gaps = self.contrast.gaps(self.target.value(scores))
+        return self._gradient(scores, gaps), self._hessian(scores, gaps)
+
+    def _gradient(self, scores: NDArray[Any], gaps: NDArray[Any]) -> NDArray[Any]:
+        slope = self.contrast.pull_back(self._slope(gaps)).astype(scores.dtype, copy=False)
+        return self.target.pull_back(scores, slope)
+
+    def _hessian(self, scores: NDArray[Any], gaps: NDArray[Any]) -> NDArray[Any]:
+        first, second = self.target.steepness(scores)
+        size = np.maximum(np.hypot(gaps, self.smoothing), np.finfo(gaps.dtype).eps)
+        means, pairs = self.contrast.means(first), self.contrast.pairs
+        weight = pairs.weight.reshape(-1, *(1,) * (gaps.ndim - 1))
+        pull = weight / size * (means[pairs.a] + means[pairs.b])
+        on_cells = np.zeros(means.shape, means.dtype)
+        np.add.at(on_cells, pairs.a, pull)
+        np.add.at(on_cells, pairs.b, pull)
+        bent = np.abs(self.contrast.pull_back(self._slope(gaps))) * second
+        return np.asarray((self.contrast.cells.T @ on_cells) * first + bent).astype(scores.dtype, copy=False)
+
+    def _value(self, gaps: NDArray[Any]) -> NDArray[Any]:
+        return self.contrast.pairs.value(np.hypot(gaps, self.smoothing) - self.smoothing)
+
+    def _slope(self, gaps: NDArray[Any]) -> NDArray[Any]:
+        slope = self.contrast.pairs.slope(gaps)
+        return slope * (np.abs(gaps) / np.hypot(gaps, self.smoothing)) if self.smoothing else slope

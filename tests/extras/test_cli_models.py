@@ -1,0 +1,75 @@
+"""The command line with models that need an extra: train, rank, sweep."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evenrank as er
+from evenrank.cli import main
+
+pytestmark = pytest.mark.extras
+
+
+@pytest.fixture
+def run(capsys):
+    def command(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        told = capsys.readouterr()
+        assert ended.value.code == 0, told.err
+        return told.out
+
+    return command
+
+
+@pytest.fixture
+def credit(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = er.datasets.german_credit("age", lists=60)
+    frame = pl.DataFrame(np.asarray(rows.features), schema=[f"f{j}" for j in range(rows.n_features)]).with_columns(
+        qid=rows.query_ids[rows.query_of_row],
+        item=pl.Series([str(item) for item in rows.item_ids]),
+        relevance=rows.relevance,
+        group=pl.Series([rows.group_names[code] for code in rows.group]),
+    )
+    frame.write_parquet("rows.parquet")
+    return frame
+
+
+SMALL = {"lightgbm": ["--set", "n_estimators=20", "--set", "n_jobs=1"], "mlp": ["--set", "epochs=3"]}
+SMALL["xgboost"] = SMALL["lightgbm"]
+
+
+@pytest.mark.parametrize("model", ["lightgbm", "xgboost", "mlp"])
+def test_a_model_trains_ranks_and_is_swept_by_name(run, credit, model):
+    told = {
+        alpha: json.loads(
+            run(
+                "train", "rows.parquet", "--model", model, "--notion", "dp", "--alpha", alpha,
+                "-o", "model.json", "--json", *SMALL[model],
+            )
+        )
+        for alpha in (0, 3)
+    }  # fmt: skip
+    gap = "demographic_parity@5"
+    assert told[3]["measures"][gap] < told[0]["measures"][gap]
+    run("rank", "rows.parquet", "-m", "model.json", "-o", "ranked.csv")
+    ranked = pl.read_csv("ranked.csv")
+    scores = er.load("model.json").predict(credit.select([f"f{j}" for j in range(44)]).to_numpy())
+    best = credit.with_columns(score=pl.Series(scores)).sort("score", descending=True).group_by("qid").first()
+    assert len(ranked) == len(credit)
+    firsts = dict(ranked.filter(pl.col("rank") == 1).select("qid", "score").iter_rows())
+    expected = dict(best.select("qid", "score").iter_rows())
+    assert {str(key): value for key, value in firsts.items()} == pytest.approx(
+        {str(key): value for key, value in expected.items()}, rel=1e-5, abs=1e-6
+    )
+    grid = ["--notions", "dp", "--strengths", "0,1", "--k", "5", "--folds", "2"]
+    run("sweep", "rows.parquet", "--methods", model, *grid, "-o", "run", "--set", f"{model}.{SMALL[model][1]}")
+    result = er.Sweep.load("run")
+    assert result.methods == [model]
+    assert len(result) == 4
+    assert np.isfinite(result.curve("dp", 5).violation).all()
