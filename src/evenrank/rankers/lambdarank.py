@@ -1,0 +1,212 @@
+"""LambdaRank's gradient, as LightGBM and XGBoost define it, compiled.
+
+A custom objective cannot reach the libraries' own, so this is it again: the same pairs, the same normalisations and,
+because boosted trees turn rounding into different splits, the same precision at each step. Import it only where it is
+used: numba compiles (and caches) the kernel when it is first called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.errors import DataError
+
+TABLE_SIZE = 1 << 20
+TABLE_REACH = 25.0  # the sigmoid of LightGBM is a table over ±25 / sigma
+MAX_LABEL = 31
+
+
+@dataclass(frozen=True)
+class LambdaRank:
+    """The pairs' weights and the normalisations of a library's LambdaRank.
+
+    Attributes
+    ----------
+    truncation : pairs have one item at least above this rank
+    sigma : steepness of the pair's sigmoid
+    by_difference, by_sum : divide a pair's weight by its score difference; damp lists with a large gradient
+    gains : gain of each whole label; empty is 2^label − 1; None is the label itself
+    library : whose arithmetic, "lightgbm" (double scores, a table for the sigmoid) or "xgboost" (single, twice the
+        curvature)
+    """
+
+    truncation: int = 30
+    sigma: float = 1.0
+    by_difference: bool = True
+    by_sum: bool = True
+    gains: tuple[float, ...] | None = ()
+    library: str = "lightgbm"
+
+    def bind(self, relevance: NDArray[Any], query_ptr: NDArray[np.int64]) -> BoundLambdaRank:
+        return BoundLambdaRank(self, relevance, query_ptr)
+
+    def gain(self, relevance: NDArray[Any]) -> NDArray[np.float64]:
+        """Of each row; LambdaRank needs whole labels unless the gain is the label itself."""
+        if self.gains is None:
+            return relevance.astype(np.float64)
+        label = relevance.astype(np.int64)
+        table = np.asarray(self.gains or 2.0 ** np.arange(MAX_LABEL) - 1)
+        wrong = (label != relevance) | (label < 0) | (label >= len(table))
+        if wrong.any():
+            raise DataError(
+                f"lambdarank needs relevance in whole numbers from 0 to {len(table) - 1}; got "
+                f"{relevance[wrong][0]:g}. Round it, or pass a label_gain for each grade."
+            )
+        return np.asarray(table[label], np.float64)
+
+
+class BoundLambdaRank:
+    """`LambdaRank` on the lists of some data: ``gradient(scores)`` gives first and second derivatives, float32."""
+
+    def __init__(self, rule: LambdaRank, relevance: NDArray[Any], query_ptr: NDArray[np.int64]) -> None:
+        from evenrank.ranking import descending
+
+        self.rule = rule
+        self.label = np.ascontiguousarray(relevance, np.float32)
+        self.ptr = np.asarray(query_ptr, np.int64)
+        self.gain = rule.gain(self.label)
+        length = np.diff(self.ptr)
+        self.discount = 1 / np.log2(2.0 + np.arange(length.max(initial=1)))
+        place = np.arange(len(self.label)) - np.repeat(self.ptr[:-1], length)
+        best = descending(self.gain, self.ptr) * np.where(place < rule.truncation, self.discount[place], 0)
+        ideal = np.add.reduceat(best, self.ptr[:-1])
+        self.inverse_ideal = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
+        self.single = rule.library == "xgboost"
+        if self.single:
+            self.table = np.zeros(0)
+        else:
+            reach = TABLE_REACH / rule.sigma
+            point = np.arange(TABLE_SIZE) / (TABLE_SIZE / (2 * reach)) - reach
+            self.table = 1 / (1 + np.exp(point * rule.sigma))
+
+    def gradient(self, scores: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        first, second = np.empty(len(self.label), np.float32), np.empty(len(self.label), np.float32)
+        rule = self.rule
+        _lambdas(
+            np.ascontiguousarray(scores, np.float32 if self.single else np.float64),
+            self.label,
+            self.gain,
+            self.ptr,
+            self.inverse_ideal,
+            self.discount,
+            self.table,
+            TABLE_REACH / rule.sigma,
+            rule.sigma,
+            rule.truncation,
+            rule.by_difference,
+            rule.by_sum,
+            self.single,
+            first,
+            second,
+        )
+        return first, second
+
+
+@numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
+def _sort(order: Any, keys: Any, spare: Any) -> None:
+    """Order by falling keys, equal ones as they stand: runs of 16 by insertion, then merged."""
+    n = len(keys)
+    for begin in range(0, n, 16):
+        end = min(begin + 16, n)
+        for i in range(begin, end):
+            key, j = keys[i], i
+            while j > begin and keys[order[j - 1]] < key:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = i
+    width = 16
+    while width < n:
+        for begin in range(0, n, 2 * width):
+            middle, end = min(begin + width, n), min(begin + 2 * width, n)
+            i, j = begin, middle
+            for k in range(begin, end):
+                if i < middle and (j >= end or keys[order[i]] >= keys[order[j]]):
+                    spare[k] = order[i]
+                    i += 1
+                else:
+                    spare[k] = order[j]
+                    j += 1
+        order[:n] = spare[:n]
+        width *= 2
+
+
+@numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
+def _lambdas(
+    scores: Any,
+    label: Any,
+    gain: Any,
+    ptr: Any,
+    inverse_ideal: Any,
+    discount: Any,
+    table: Any,
+    reach: float,
+    sigma: float,
+    truncation: int,
+    by_difference: bool,
+    by_sum: bool,
+    single: bool,
+    first: Any,
+    second: Any,
+) -> None:
+    longest = len(discount)
+    order, spare = np.empty(longest, np.int32), np.empty(longest, np.int32)
+    # The list from the top down, so that the pairs run through memory in order.
+    s, y, g = np.empty(longest, scores.dtype), np.empty(longest, np.float32), np.empty(longest, np.float64)
+    slope, bend = np.empty(longest, np.float32), np.empty(longest, np.float32)
+    bins = len(table)
+    per_unit = bins / (2 * reach)
+    one = np.float32(1)
+    least = 0.01 if single else np.float64(np.float32(0.01))
+    for q in range(len(ptr) - 1):
+        begin, n = ptr[q], ptr[q + 1] - ptr[q]
+        _sort(order, scores[begin : begin + n], spare)
+        for i in range(n):
+            row = begin + order[i]
+            s[i], y[i], g[i] = scores[row], label[row], gain[row]
+            slope[i] = bend[i] = 0
+        total, scale = 0.0, inverse_ideal[q]
+        spread = by_difference and s[0] != s[n - 1]
+        for i in range(min(n - 1, truncation)):
+            for j in range(i + 1, n):
+                if y[i] == y[j]:
+                    continue
+                lead = s[i] - s[j] if y[i] > y[j] else s[j] - s[i]
+                weight = abs(g[i] - g[j]) * (discount[i] - discount[j]) * scale
+                if spread:
+                    weight /= least + abs(np.float64(lead))
+                if single:
+                    chance = np.float64(one / (one + np.exp(-np.float32(lead))))
+                    push = np.float32((1 - chance) * weight)
+                    pull = np.float32(max(chance * (1 - chance), 1e-16) * weight * 2)
+                    total += 2 * np.float64(push)
+                else:
+                    if lead <= -reach:
+                        wrong = table[0]
+                    elif lead >= reach:
+                        wrong = table[bins - 1]
+                    else:
+                        wrong = table[int((lead + reach) * per_unit)]
+                    strength = wrong * sigma * weight
+                    push = np.float32(strength)
+                    pull = np.float32(wrong * (1 - wrong) * sigma * sigma * weight)
+                    total += 2 * strength
+                if y[i] > y[j]:
+                    slope[i] -= push
+                    slope[j] += push
+                else:
+                    slope[i] += push
+                    slope[j] -= push
+                bend[i] += pull
+                bend[j] += pull
+        damp = np.log2(1 + total) / total if by_sum and total > 0 else 1.0
+        for i in range(n):
+            row = begin + order[i]
+            if single:
+                first[row], second[row] = slope[i] * np.float32(damp), bend[i] * np.float32(damp)
+            else:
+                first[row], second[row] = np.float32(slope[i] * damp), np.float32(bend[i] * damp)

@@ -1,0 +1,321 @@
+"""XGBoost's ranker made fair: LambdaRank, logistic or squared loss plus α·Γ, through ``xgboost.train(obj=…)``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError
+from evenrank.extras import require
+from evenrank.notions import NotionLike
+from evenrank.rankers import model_file
+from evenrank.rankers.boosting import (
+    BASES,
+    TARGET,
+    FairObjective,
+    TopViolation,
+    base_gradients,
+    check_groups,
+    warn_if_above,
+)
+from evenrank.rankers.boosting_file import columns, loaded, saved
+from evenrank.rankers.boosting_rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
+
+xgboost = require("xgboost")
+require("numba")
+
+OURS = ("notion", "alpha", "target", "max_violation", "scope", "k", "temperature", "relevance_threshold")
+NATIVE = "rank:ndcg"
+
+
+class FairXGBRanker(xgboost.XGBRanker):  # type: ignore[misc, name-defined, unused-ignore]
+    """`xgboost.XGBRanker` trained to rank well and to treat groups evenly.
+
+    Everything of XGBRanker stays: its parameters, ``eval_set``, callbacks, early stopping, feature importances, and
+    ``save_model``, whose files XGBoost reads as those of a rank:ndcg model. With ``alpha=0`` it is XGBRanker.
+
+    Parameters
+    ----------
+    objective : "rank:ndcg" (the same as "lambdarank"), "logistic" or "squared"
+    notion : "demographic_parity", "equal_opportunity", "equalized_odds", their short names dp, eop, eod, or a `Notion`
+    alpha : the strength of the fairness term beside the mean loss of a row. (XGBoost's own ``alpha``, the L1 penalty,
+        is ``reg_alpha`` here as in XGBRanker.)
+    target : what is equalised: "topk", "exposure", "score" or "probability"; see `evenrank.targets`
+    max_violation : instead of ``alpha``, the violation of the top k to reach on the training rows
+    scope : "amortized" over all queries, or "per_query"
+    k : the cut-off of "topk" and of ``max_violation``
+    temperature : softness of "topk" and "exposure"
+    relevance_threshold : relevance at or above it counts as relevant in notions
+    **kwargs : XGBRanker's own
+
+    Attributes
+    ----------
+    alpha_ : the strength at the end; found in training with ``max_violation``
+    violation_ : the violation of the top k on the training rows (NaN without groups)
+
+    Examples
+    --------
+    >>> import evenrank as er
+    >>> data = er.datasets.german_credit("age")
+    >>> plain, fair = (er.xgboost.FairXGBRanker(notion="dp", alpha=a, max_depth=2, n_jobs=1).fit(data)
+    ...                for a in (0.0, 1.0))
+    >>> fair.violation_ < plain.violation_ / 2
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: str = NATIVE,
+        notion: Any = "equal_opportunity",
+        alpha: float = 1.0,
+        target: str = TARGET,
+        max_violation: float | None = None,
+        scope: str = "amortized",
+        k: int = 5,
+        temperature: float | None = None,
+        relevance_threshold: float = 1.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(objective=NATIVE if objective in BASES else objective, **kwargs)
+        self.objective = objective
+        self.notion = notion
+        self.alpha = alpha
+        self.target = target
+        self.max_violation = max_violation
+        self.scope = scope
+        self.k = k
+        self.temperature = temperature
+        self.relevance_threshold = relevance_threshold
+
+    def _wrapper_params(self) -> set[str]:
+        return {*super()._wrapper_params(), *OURS}
+
+    def get_xgb_params(self) -> dict[str, Any]:
+        """What goes to XGBoost itself, to which ours are all rank:ndcg."""
+        params: dict[str, Any] = super().get_xgb_params()
+        if params.get("objective") in BASES:
+            params["objective"] = NATIVE
+        return params
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sensitive_features: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        base_margin: ArrayLike | None = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        sample_weight_eval_set: Any = None,
+        base_margin_eval_set: Any = None,
+        verbose: bool | int = False,
+        xgb_model: Any = None,
+    ) -> FairXGBRanker:
+        """Train on rows (X, relevance y) with their query and group label, or on a `RankingData`.
+
+        Queries are ids a row in any order (``qid``, ``eval_qid``) or sizes (``group``, ``eval_group``). As in
+        XGBRanker ``sample_weight`` has a weight for each query, in the order in which they first appear.
+        """
+        X, data, names = fit_rows(
+            X,
+            y,
+            qid,
+            group,
+            sensitive_features,
+            None,
+            notion=self.notion,
+            relevance_threshold=self.relevance_threshold,
+        )
+        check_groups(data, self.alpha, self.max_violation)
+        weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
+        margins = each_in_order(base_margin_eval_set, orders)
+        rows = self._matrix(
+            None, X, data.relevance, np.diff(data.query_ptr), weight, in_order(base_margin, data.row_order)
+        )
+        evals = []
+        for number, (features, relevance) in enumerate(sets or []):
+            if sizes is None:
+                raise ConfigError("pass eval_qid or eval_group, the queries of each eval_set.")
+            parts = (None if each is None else each[number] for each in (sample_weight_eval_set, margins))
+            evals.append((self._matrix(rows, features, relevance, sizes[number], *parts), f"validation_{number}"))
+        objective = self._fair_objective(data, weight)
+        history: dict[str, Any] = {}
+        with xgboost.config_context(verbosity=1 if self.verbosity is None else self.verbosity):
+            model, metric, params, _ = self._configure_fit(xgb_model, self.get_xgb_params(), None)
+            if objective is not None and params.get("base_score") is None:
+                params["base_score"] = 0.0  # where rank:ndcg starts; with an objective of one's own it would be 0.5
+            self._Booster = xgboost.train(
+                params,
+                rows,
+                num_boost_round=self.get_num_boosting_rounds(),
+                early_stopping_rounds=self.early_stopping_rounds,
+                evals=evals,
+                evals_result=history,
+                custom_metric=metric,
+                verbose_eval=verbose,
+                xgb_model=model,
+                callbacks=self.callbacks,
+                obj=objective and (lambda scores, _: objective(scores)),
+            )
+        self._set_evaluation_result(history)
+        self.feature_names_, self.group_names_ = names, data.group_names
+        self.alpha_ = float(self.alpha) if objective is None else objective.alpha
+        self.violation_ = np.nan
+        if data.n_groups >= 2:
+            measured = TopViolation(data, notion=self.notion, k=self.k, scope=self.scope)
+            self.violation_ = measured.value(self.predict(X))
+            if self.max_violation is not None and objective is not None and xgb_model is None:
+                # The last tree may have overshot what an earlier one kept.
+                trees = objective.trees_within() if self.violation_ > self.max_violation else None
+                if trees is not None:
+                    self._Booster.best_iteration = trees - 1
+                    self.violation_, self.alpha_ = measured.value(self.predict(X)), objective.history[trees][1]
+            warn_if_above(self.violation_, self.max_violation, self.notion, self.k, self.alpha_)
+        return self
+
+    def predict(self, X: Any, **kwargs: Any) -> NDArray[Any]:
+        """XGBRanker's, which gives the scores of X in the order of its rows; X may be a `RankingData`."""
+        if isinstance(X, RankingData):
+            return X.to_caller(super().predict(columns(X, self.feature_names_), **kwargs))
+        return super().predict(X, **kwargs)  # type: ignore[no-any-return, unused-ignore]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a JSON model file, which `evenrank.load` reads; XGBoost's own model is in it."""
+        model_file.write(saved(self, lambda: self.get_booster().save_raw("json").decode()), path)
+
+    @classmethod
+    def from_content(cls, content: dict[str, Any], name: str) -> FairXGBRanker:
+        """The ranker of a model file's content; ``name`` is the file's."""
+        ranker, text = loaded(cls, content, name)
+        ranker._Booster = xgboost.Booster()
+        try:
+            ranker._Booster.load_model(bytearray(text.encode()))
+        except xgboost.core.XGBoostError as error:
+            reason = str(error).strip().splitlines()[-1]
+            raise DataError(f"{name}: the XGBoost model in it is damaged: {reason}") from None
+        return ranker  # type: ignore[no-any-return]
+
+    def _matrix(self, ref: Any, X: Any, relevance: Any, sizes: Any, weight: Any, margin: Any) -> Any:
+        return self._create_ltr_dmatrix(
+            ref=ref,
+            data=X,
+            label=relevance,
+            group=sizes,
+            qid=None,
+            weight=weight,
+            base_margin=margin,
+            feature_weights=self.feature_weights if ref is None else None,
+            missing=self.missing,
+            enable_categorical=self.enable_categorical,
+            feature_types=self.feature_types,
+        )
+
+    def _fair_objective(self, data: RankingData, weight: NDArray[Any] | None) -> FairObjective | None:
+        """None where XGBoost's own objective does: no fairness is asked, the loss is its own, no row weighs more."""
+        plain = self.alpha == 0 and self.max_violation is None
+        if plain and self.objective not in BASES[1:] and data.sample_weight is None:
+            return None
+        name = "lambdarank" if self.objective == NATIVE else self.objective
+        rule = lambdarank_rule(self.get_params()) if name == "lambdarank" else None
+        if weight is not None:
+            by_row = np.repeat(weight * len(weight) / weight.sum(), np.diff(data.query_ptr))
+            data = replace(data, sample_weight=by_row)
+        return FairObjective(
+            data,
+            base_gradients(name, data, rule),
+            notion=self.notion,
+            alpha=self.alpha,
+            target=self.target,
+            scope=self.scope,
+            k=self.k,
+            temperature=self.temperature,
+            max_violation=self.max_violation,
+        )
+
+
+def lambdarank_rule(params: dict[str, Any]) -> Any:
+    """XGBoost's LambdaRank for its parameters of that name, and ndcg_exp_gain."""
+    from evenrank.rankers.lambdarank import LambdaRank
+
+    if params.get("lambdarank_pair_method", "topk") != "topk" or params.get("lambdarank_unbiased", False):
+        raise ConfigError(
+            "a fair objective has lambdarank_pair_method='topk' and lambdarank_unbiased=False only; got "
+            f"{params.get('lambdarank_pair_method', 'topk')!r} and {params.get('lambdarank_unbiased', False)!r}."
+        )
+    return LambdaRank(
+        truncation=int(params.get("lambdarank_num_pair_per_sample") or 32),
+        by_difference=bool(params.get("lambdarank_score_normalization", True)),
+        by_sum=bool(params.get("lambdarank_normalization", True)),
+        gains=() if params.get("ndcg_exp_gain", True) else None,
+        library="xgboost",
+    )
+
+
+# ---------------------------------------------------------------------- for training code of one's own
+
+
+class fair_objective:
+    """The fair objective for training code of one's own: ``obj`` of xgboost.train. Set ``base_score=0`` beside it.
+
+    Parameters
+    ----------
+    data : a `RankingData`, or (relevance, sensitive_features, qid); rows as XGBoost has them: query after query
+    objective : "lambdarank", "logistic" or "squared"
+    params : XGBoost's, for those of LambdaRank
+    **options : notion, alpha, target, scope, k, temperature, max_violation, as in `FairXGBRanker`
+
+    Examples
+    --------
+    >>> import evenrank as er, xgboost
+    >>> data = er.datasets.german_credit("age")
+    >>> rows = xgboost.DMatrix(data.features, data.relevance, group=np.diff(data.query_ptr))
+    >>> params = {"objective": "rank:ndcg", "base_score": 0.0, "nthread": 1}
+    >>> booster = xgboost.train(params, rows, 5, obj=fair_objective(data, notion="dp", alpha=0.5))
+    """
+
+    def __init__(
+        self, data: Any, *, objective: str = "lambdarank", params: dict[str, Any] | None = None, **options: Any
+    ) -> None:
+        rows = as_rows(data)
+        rule = lambdarank_rule(params or {}) if objective == "lambdarank" else None
+        self.objective = FairObjective(rows, base_gradients(objective, rows, rule), **options)
+
+    def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return self.objective(scores)
+
+
+class fair_metric(TopViolation):
+    """The violation of the top k on given rows, as a ``custom_metric`` of xgboost.train.
+
+    A metric is called for every evaluation set and knows its own rows only; of other sets it says NaN.
+
+    Parameters
+    ----------
+    data : a `RankingData`, or (relevance, sensitive_features, qid); rows as XGBoost has them: query after query
+    notion, k, scope : as in `FairXGBRanker`
+    """
+
+    def __init__(self, data: Any, **options: Any) -> None:
+        super().__init__(as_rows(data), **options)
+
+    def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[str, float]:
+        return self.name, self.value_if_own(rows.get_label(), scores)
+
+
+def train_scores(
+    train: RankingData, test: RankingData, notion: NotionLike, alpha: float, **settings: Any
+) -> NDArray[np.float64]:
+    """Scores of the test rows, in the caller's order, by a ranker trained for a sweep (one thread)."""
+    ranker = FairXGBRanker(notion=notion, alpha=alpha, **{"n_jobs": 1, **settings})
+    return np.asarray(ranker.fit(train).predict(test), np.float64)
