@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
 
@@ -53,15 +54,15 @@ def open_data(path: Path, queries: int) -> list[er.RankingData]:
     return [data, data.with_group(rng.random(rows) < SHARES[1])]
 
 
-def train(path: Path, queries: int, epochs: int, threads: int) -> tuple[float, int, float, float]:
-    """Seconds and batches of training, and anonymous memory before it and at its highest, in MB."""
+def train(path: Path, queries: int, epochs: int, threads: int) -> tuple[float, int, float, float, float]:
+    """Seconds and batches of training; anonymous memory before it and at its highest, and all resident, in MB."""
     common.cap_threads(threads)
     with common.watch_memory() as peak:
         data = open_data(path, queries)
         took, trained = common.timed(
             lambda: er.fairness_path(data, list(NOTIONS), ALPHAS, "sgd", scale=None, epochs=epochs, seed=SEED)
         )
-    return took, trained.steps, peak.before, peak.highest
+    return took, trained.steps, peak.before, peak.highest, getrusage(RUSAGE_SELF).ru_maxrss / 1024
 
 
 def read_batches(torch, data: er.RankingData) -> Iterator[tuple]:
@@ -102,7 +103,7 @@ def main() -> None:
 
 
 def report(path: Path, queries: int, rows: int, epochs: int, threads: int, *, batches: int) -> None:
-    took, steps, before, highest = common.in_fresh_process(train, path, queries, epochs, threads)
+    took, steps, before, highest, resident = common.in_fresh_process(train, path, queries, epochs, threads)
     models = len(NOTIONS) * len(SHARES) * len(ALPHAS)
     each = took / steps / models
     lines = [
@@ -111,6 +112,7 @@ def report(path: Path, queries: int, rows: int, epochs: int, threads: int, *, ba
         ["rows/s", f"{rows * epochs / took:,.0f}"],
         ["rows × models/s", f"{rows * epochs * models / took:,.0f}"],
         ["anonymous memory", f"{highest:.0f} MB at its highest ({before:.0f} before)"],
+        ["resident, with pages of the mapped file", f"{resident:.0f} MB (the system takes them back when it needs to)"],
         ["ms a batch and model", f"{each * 1e3:.4f}"],
     ]
     if common.peer("torch") is not None:
