@@ -73,6 +73,15 @@ def test_the_table_and_what_comes_next(run, plain):
     assert shown.out.splitlines()[-1] == "Run folder: run. Next: evenrank report run, evenrank select run"
 
 
+def test_names_that_look_like_markup_or_need_quotes(run, frame, save):
+    rows = save(frame.drop("query_text", "name").rename({"group": "[/red]g", "half": "h[b]"}), "two words.parquet")
+    shown = run("sweep", rows, "--group", "[/red]g,h[b]", *QUICK, "-o", "a run")
+    assert (shown.code, shown.err) == (0, "")
+    assert "groups by [/red]g" in shown.out
+    assert shown.out.splitlines()[-1].endswith("Next: evenrank report 'a run', evenrank select 'a run'")
+    assert "groups by h[b]" in run("select", "a run", "--rule", "four_fifths").out
+
+
 def test_several_methods_and_groupings(run, rows, frame, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = run(
@@ -173,7 +182,8 @@ def test_a_finished_run_is_shown_again(run, plain):
         (["--strengths", "1", "--strengths", "2"], "--strengths are given twice for all"),
         (["--strengths", "amortized="], "--strengths must be numbers"),
         (["--strengths=-1"], "strengths must be finite numbers ≥ 0"),
-        (["--methods", "fastar", "--strengths", "2"], "p must be between 0 and 1"),
+        (["--methods", "fastar", "--strengths", "2"], "strengths of fastar are shares p, from 0 to below 1; got [2.0]"),
+        (["--methods", "amortized,fastar", "--strengths", "0.1,10"], "strengths of fastar are shares p"),
         (["--k", "0"], "--k must be whole numbers ≥ 1"),
         (["--folds", "1"], "must be a whole number ≥ 2; got '1'"),
         (["--folds", "41"], "folds must be a whole number from 2 to the 40 queries; got 41"),

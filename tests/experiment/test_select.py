@@ -256,6 +256,20 @@ def test_a_strength_that_lowers_nothing_does_not_qualify(rule):
     assert (choice.strength, choice.qualified, choice.nearest) == (0.0, False, None)
 
 
+def test_the_four_fifths_rule_needs_no_gap():
+    nothing = flat(math.nan, math.nan, math.nan)
+    sweep = made({"amortized": (flat(0.8, 0.8, 0.8), nothing, flat(0.5, 0.6, 0.7))})
+    with pytest.warns(DataWarning, match=r"no strength meets the four-fifths rule \(nearest: amortized, strength "):
+        er.select(sweep, "dp", rule="four_fifths")
+
+
+def test_a_quality_that_is_not_defined():
+    nothing = flat(math.nan, math.nan, math.nan)
+    sweep = made({"amortized": (nothing, flat(0.3, 0.2, 0.1), flat(0.5, 0.5, 0.5))})
+    with pytest.warns(DataWarning, match="NDCG@5 is not defined; no query has a relevant item"):
+        er.select(sweep, "dp")
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_a_gap_that_is_not_defined(rule):
     nothing = flat(math.nan, math.nan, math.nan)

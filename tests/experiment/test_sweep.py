@@ -6,6 +6,8 @@ import contextlib
 import dataclasses
 import re
 import signal
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -153,6 +155,14 @@ def curve(quality, error, violation) -> Curve:
     size = len(quality)
     values = [np.array(column, float) for column in (range(size), quality, error, violation, [0.01] * size)]
     return Curve("amortized", "demographic_parity", "ndcg@5", "demographic_parity@5", *values)
+
+
+def test_a_gap_of_rounding_is_none():
+    made = curve([0.9, 0.9, 0.9], [0.1] * 3, [6e-15, 5e-15, 4e-15])
+    assert made.even
+    assert np.isnan(made.reduction).all()
+    assert made.best == 0
+    assert curve([0.9, 0.9, 0.9], [0.1] * 3, [0.2, 0.1, 0.1 - 1e-16]).best == 1  # the weaker of equal ones
 
 
 def test_means_and_errors_are_over_folds():
@@ -326,6 +336,10 @@ def test_seeds_without_held_out_data_draw_splits(data):
         ({"n_jobs": 0}, "n_jobs must be a number of processes"),
         ({"examples": -1}, "examples must be a whole number ≥ 0; got -1"),
         ({"scale": "x"}, "scale must be 'train', 'dataset' or None; got 'x'"),
+        ({"seed": -1}, "seed must be a whole number ≥ 0; got -1"),
+        ({"seed": 0.5}, "seed must be a whole number ≥ 0; got 0.5"),
+        ({"strengths": {"amortised": [1.0]}}, "a method of strengths must be one of amortized; got 'amortised'"),
+        ({"notions": [er.Notion("mine", lambda data: [data.relevant])]}, "a sweep takes the notions .*; got 'mine'"),
         ({"settings": {"magic": {}}}, "a method of settings must be one of"),
         (
             {"settings": {"deltr": {"speed": 1}}},
@@ -336,6 +350,34 @@ def test_seeds_without_held_out_data_draw_splits(data):
 def test_more_options_that_cannot_be_used(data, options, says):
     with pytest.raises(ConfigError, match=says):
         er.sweep(data, **options)
+
+
+def test_strengths_that_a_later_method_cannot_use_are_refused_before_anything_runs(data, tmp_path):
+    with pytest.raises(ConfigError, match=r"strengths of fastar are shares p, from 0 to below 1; got \[1.0, 10.0\]"):
+        er.sweep(data, ["amortized", "fastar"], strengths=[0.1, 1, 10], out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    given = {"amortized": [0.1, 1, 10], "fastar": [0.5]}
+    assert len(er.sweep(data, list(given), ["dp"], given, ks=[3], folds=2)) == 2 * (4 + 2)
+
+
+def test_a_frame_is_no_data(data):
+    with pytest.raises(DataError, match="data must be a RankingData, or groupings of one by name; got DataFrame"):
+        er.sweep(pl.DataFrame({"qid": [1, 2]}))
+
+
+def test_groups_whose_names_look_alike_stay_apart(data):
+    mixed = data.with_group([1 if row % 3 else "1" for row in range(data.n_rows)])
+    result = er.sweep(mixed, notions=["dp"], strengths=[0.1], ks=[3], folds=2)
+    assert set(result.about["groups"]) == {"1", "'1'"}
+    assert sum(result.about["groups"].values()) == pytest.approx(1)
+    seen = {item["groups"]["group"] for query in result.examples.queries for item in query["items"]}
+    assert seen == {"1", "'1'"}
+
+
+def test_a_worker_ends_if_its_parent_was_killed_before_it_began():
+    # A process that is not its parent stands for one that is no more; without the watch it would sleep on.
+    code = "import time; from evenrank.experiment.sweep import _follow; _follow(0); time.sleep(60)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=50).returncode == 1
 
 
 @pytest.fixture(scope="module")

@@ -132,11 +132,33 @@ def test_bounds_are_those_of_the_library(html, sweep):
     assert "says nothing here: with 25 queries its margin exceeds 1" in told
 
 
+def test_queries_that_each_model_was_tested_on():
+    data = er.datasets.german_credit("age", lists=30)
+    options = {"notions": ["dp"], "strengths": [0.1], "ks": [5]}
+    for repeats, number, between in (
+        ({"folds": 3}, 10, "over 3 folds"),
+        ({"seeds": 2, "test_share": 0.3}, 9, "between random splits of the queries"),
+        ({"seeds": 2, "test": data}, 30, "between repeated trainings with different seeds"),
+    ):
+        result = er.sweep(data, **options, **repeats)
+        assert result.about["tested_each"] == number
+        page = Page(report_page(result))
+        assert f"the {number} queries each model was tested on" in " ".join(page.texts("li"))
+        assert between in " ".join(page.texts("p"))
+
+
+def test_a_single_repeat_says_that_errors_are_not_known(sweep):
+    data = er.datasets.german_credit("age", lists=30)
+    once = er.sweep(data, notions=["dp"], strengths=[0.1], ks=[5], test=data)
+    assert any("tested once only, so errors are not known" in text for text in Page(report_page(once)).texts("p"))
+    assert not any("tested once only" in text for text in Page(report_page(sweep)).texts("p"))
+
+
 def test_a_useful_bound_is_a_number(sweep):
     shares = {"group": {notion: {"theorem": 0.2, "longest": 0.2} for notion in sweep.notions}}
-    about = sweep.about | {"queries": 10**9, "tested": 10**7, "shares": shares}
-    told = " ".join(Page(report_page(Sweep(sweep.columns, sweep.ks, about))).texts("li"))
     own = 10**7 // 5
+    about = sweep.about | {"queries": 10**9, "tested": 10**7, "tested_each": own, "shares": shares}
+    told = " ".join(Page(report_page(Sweep(sweep.columns, sweep.ks, about))).texts("li"))
     certified = float(bounds.planned("eop", n_queries=own, min_share=0.2))
     assert f"the {own:,} queries each model was tested on certify the gap seen plus {certified:.3f}" in told
     length, vc = about["lists"]["longest"], about["features"] + 1

@@ -59,16 +59,19 @@ def test_nothing_free():
     told = story(curve([0.2, 0.1], [0.9, 0.7]), RATES)
     priced = "none of the strengths tried lowers it without a significant loss: going down to 0.100 costs 0.200"
     assert priced in told.answer
-    assert told.free[0] == "nothing"
+    assert told.free == ("nothing", "Every strength that lowers the gap also lowers NDCG@3 by more than its error.")
     assert told.further[0] == "−0.200 NDCG@3"
 
 
 def test_nothing_at_any_price():
-    assert story(curve([0.2, 0.3], [0.9, 0.9]), RATES).answer.endswith("without a significant loss, nor with one.")
+    told = story(curve([0.2, 0.3], [0.9, 0.9]), RATES)
+    assert told.answer.endswith("without a significant loss, nor with one.")
+    assert told.free == ("nothing", "No strength tried lowers the gap.")
 
 
-def test_no_gap_to_lower():
-    told = story(curve([0.0, 0.1], [0.9, 0.9]), RATES)
+@pytest.mark.parametrize("gap", [0.0, 6e-15])  # the second is what rounding leaves if every item is selected
+def test_no_gap_to_lower(gap):
+    told = story(curve([gap, 0.1], [0.9, 0.9]), RATES)
     assert told.answer == "The demographic parity gap at 3 is 0: there is nothing to mitigate."
     assert told.free == ("–", "There is no gap to lower.")
 
@@ -122,6 +125,15 @@ def test_the_next_step_is_the_cheapest_that_is_worse_and_more_even():
     assert next_step(curve([0.2, 0.1, 0.15], [0.9, 0.89, 0.5])) is None
 
 
+def test_a_loss_whose_error_is_not_known_is_not_called_significant():
+    for one in (curve([0.2, 0.1], [0.9, 0.8], NAN), curve([0.2, 0.1, 0.05], [0.9, 0.9, 0.8], NAN)):
+        told = story(one, RATES)
+        for text in (told.answer, *told.free, *told.further, answer(one)):
+            assert "significant" not in text
+            assert "error" not in text
+        assert "0.800 instead of 0.900." in told.further[1]
+
+
 def test_one_sentence_of_a_curve():
     free = answer(curve([0.2, 0.1], [0.9, 0.9], measure="ndcg@3"))
     assert free == (
@@ -130,6 +142,7 @@ def test_one_sentence_of_a_curve():
     )
     assert answer(curve([0.2, 0.3], [0.9, 0.9])).endswith("no strength lowers it without a significant loss.")
     assert "is not defined" in answer(curve([NAN], [0.9]))
+    assert answer(curve([0.0, 0.1], [0.9, 0.9])).endswith("the gap at 3 is 0; there is nothing to mitigate.")
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from evenrank.rankers.progress import bar
 
 FEW_QUERIES = 5000  # fewer give the paper's five epochs too few batches to move the weights
 TITLED = 20_000  # more queries than this and their texts would take longer to read than they are worth
+NONE = "none"
 Groupings = dict[str, RankingData]
 
 
@@ -52,7 +53,9 @@ def reproduce(
     from evenrank.page.figures import FORMATS, QUALITIES, write_figures
 
     choose(experiment, EXPERIMENTS, what="the experiment")
-    kinds = [] if figures == "none" else [choose(kind, FORMATS, what="--figures") for kind in figures.split(",")]
+    kinds = [] if figures == NONE else [choose(kind, [*FORMATS, NONE], what="--figures") for kind in figures.split(",")]
+    if NONE in kinds:
+        raise ConfigError(f"--figures must be formats or {NONE} alone; got {figures!r}.")
     if jobs == 0:
         raise ConfigError("--jobs must be a number of processes, or -1 for one a core; got 0.")
     if experiment == "trec" and any(option is not None for option in (encoder, cache, limit)):
@@ -72,12 +75,12 @@ def reproduce(
     drawn: list[Path] = []
     if kinds:
         with bar(f"{experiment}: figures", show=shown) as progress:
-            compared = [name for name in PAPER_METHODS if name in made.result.methods]
+            drawn_methods = [name for name in PAPER_METHODS if name in made.result.methods]
             drawn = write_figures(
                 made.result,
                 out / "figures",
                 kinds,
-                compared=compared,
+                methods=drawn_methods,
                 qualities=QUALITIES[:1] if quick else QUALITIES,
                 n_jobs=jobs,
                 progress=progress,

@@ -244,4 +244,5 @@ def with_short_error(value: float, error: float) -> str:
 
 def new_table(title: str) -> Table:
     """Narrow enough for 80 columns."""
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
+    named = Text(title, style="table.title")  # names of the data's columns may look like markup
+    return Table(title=named, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=0)

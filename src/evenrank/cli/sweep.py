@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -123,7 +124,8 @@ def sweep(
         common.print_json({**result.to_dict(), "run": str(out)})
         return
     show_sweep.summary(result)
-    show.line(f"Run folder: {out}. Next: evenrank report {out}, evenrank select {out}")
+    folder = shlex.quote(str(out))
+    show.line(f"Run folder: {out}. Next: evenrank report {folder}, evenrank select {folder}")
 
 
 # ---------------------------------------------------------------------- what was written

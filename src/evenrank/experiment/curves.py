@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SPREADS = ("standard error", "standard deviation")
+DECIMALS = 12  # of a violation that are not rounding: lists with every item selected have a gap of 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +43,20 @@ class Curve:
         return worse
 
     @property
+    def even(self) -> bool:
+        """Whether strength 0 has no gap."""
+        return bool(np.round(self.violation[0], DECIMALS) == 0)
+
+    @property
     def reduction(self) -> NDArray[np.float64]:
         base = self.violation[0]
-        return (base - self.violation) / base if base > 0 else np.full(len(self.violation), np.nan)
+        return np.full(len(self.violation), np.nan) if self.even else (base - self.violation) / base
 
     @property
     def best(self) -> int:
         """The fairest strength whose quality is not significantly worse (the weakest of them)."""
-        return int(np.argmin(np.where(self.worse | np.isnan(self.violation), np.inf, self.violation)))
+        violation = np.round(self.violation, DECIMALS)
+        return int(np.argmin(np.where(self.worse | np.isnan(violation), np.inf, violation)))
 
     @property
     def max_reduction(self) -> float:

@@ -57,12 +57,19 @@ def choose_queries(groupings: Mapping[str, RankingData], number: int, least: int
     return np.sort(candidates[drawn])
 
 
+def group_texts(data: RankingData) -> list[str]:
+    """The groups' names as texts that differ as the names do: 1 and "1" are two groups."""
+    texts = [str(name) for name in data.group_names]
+    return texts if len(set(texts)) == len(texts) else [repr(name) for name in data.group_names]
+
+
 def describe(
     groupings: Mapping[str, RankingData], queries: NDArray[np.int64], titles: Titles | None
 ) -> list[dict[str, Any]]:
     """The chosen queries and their items in plain values, items in stored order."""
     data = next(iter(groupings.values()))
     told = titles or Titles({}, {})
+    labels = {name: group_texts(grouping) for name, grouping in groupings.items()}
     out = []
     for query in queries.tolist():
         rows = range(data.query_ptr[query], data.query_ptr[query + 1])
@@ -72,7 +79,7 @@ def describe(
             item = place if data.item_ids is None else data.item_ids[row]
             item = item.item() if isinstance(item, np.generic) else item
             groups = {
-                name: str(grouping.group_names[grouping.group[row]]) if grouping.group[row] >= 0 else None
+                name: labels[name][grouping.group[row]] if grouping.group[row] >= 0 else None
                 for name, grouping in groupings.items()
             }
             items.append(

@@ -133,7 +133,9 @@ class Choice:
                 "" if near is None else f" (nearest: {near.method}, strength {near.strength:.3g}: {_three(near.ratio)})"
             )
             why = rule.lacking.format(**words)
-            if np.isnan(self.baseline.violation):
+            if np.isnan(self.baseline.quality):
+                why = f"{words['quality']} is not defined; no query has a relevant item"
+            elif np.isnan(self.baseline.violation) and near is None:
                 why = "the gap is not defined; the queries lack items of a group"
             return f"{name}: {why}{also}. Left at the baseline: {model}."
         if self.strength == 0:

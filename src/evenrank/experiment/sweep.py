@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning, choose
-from evenrank.experiment.examples import PLACES, Titles, choose_queries, describe
+from evenrank.experiment.examples import PLACES, Titles, choose_queries, describe, group_texts
 from evenrank.experiment.facts import data_facts
 from evenrank.experiment.methods import METHODS
 from evenrank.experiment.plan import Block, Groupings, Plan, Runner
@@ -83,7 +84,7 @@ def sweep(
     >>> len(result), result.curve("dp", 5).max_reduction > 0
     (10, True)
     """
-    names = tuple(dict.fromkeys(as_notion(notion).name for notion in _several(notions)))
+    names = tuple(dict.fromkeys(_name(notion) for notion in _several(notions)))
     chosen = list(dict.fromkeys(choose(name, METHODS, what="method") for name in _several(methods)))
     cuts = tuple(dict.fromkeys(check_k(k) for k in np.atleast_1d(np.asarray(ks)).tolist()))
     if not names or not chosen or not cuts:
@@ -95,6 +96,10 @@ def sweep(
         raise ConfigError(f"n_jobs must be a number of processes, or -1 for one a core; got {n_jobs!r}.")
     if isinstance(examples, bool) or not isinstance(examples, int) or examples < 0:
         raise ConfigError(f"examples must be a whole number ≥ 0; got {examples!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ConfigError(f"seed must be a whole number ≥ 0; got {seed!r}.")
+    for name in strengths if isinstance(strengths, Mapping) else ():
+        choose(name, chosen, what="a method of strengths")
     groupings = _groupings(data, "data")
     tests = None if test is None else _groupings(test, "test")
     if tests is not None:
@@ -173,7 +178,14 @@ def _in_parallel(plan: Plan, todo: Sequence[Block], n_jobs: int) -> Iterator[dic
     from joblib import Parallel, delayed
 
     jobs = (delayed(_one)(plan, block) for block in todo)
-    run = Parallel(n_jobs=n_jobs, return_as="generator_unordered", initializer=_follow, initargs=(os.getpid(),))
+    # Loky whatever the surroundings prefer: its workers are children of this process, as `_follow` takes for granted.
+    run = Parallel(
+        n_jobs=n_jobs,
+        backend="loky",
+        return_as="generator_unordered",
+        initializer=_follow,
+        initargs=(os.getpid(),),
+    )
     yield from run(jobs)
 
 
@@ -183,11 +195,11 @@ def _one(plan: Plan, block: Block) -> dict[str, Any]:
 
 def _follow(parent: int) -> None:
     """End this worker soon after its parent: one that is killed cannot tell its workers to stop."""
-    if os.getppid() != parent:  # a thread, or a process that somebody else started
+    if os.getpid() == parent:  # a thread
         return
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent:  # which is not so from the start if it was killed while this one began
             time.sleep(0.5)
         os._exit(1)
 
@@ -210,11 +222,21 @@ def _several(names: Sequence[str] | str) -> Sequence[str]:
     return [names] if isinstance(names, str) else names
 
 
+def _name(notion: str) -> str:
+    name = as_notion(notion).name
+    if name not in NOTIONS:
+        raise ConfigError(
+            f"a sweep takes the notions {', '.join(NOTIONS)}; got {name!r}. For others, use fairness_path."
+        )
+    return name
+
+
 def _groupings(data: RankingData | Mapping[str, RankingData], what: str) -> Groupings:
-    groupings = {ONE: data} if isinstance(data, RankingData) else dict(data)
+    groupings = {ONE: data} if isinstance(data, RankingData) else dict(data) if isinstance(data, Mapping) else {}
     first = next(iter(groupings.values()), None)
     if first is None or not all(isinstance(one, RankingData) for one in groupings.values()):
-        raise DataError(f"{what} must be a RankingData, or groupings of one by name; got {data!r}.")
+        given = repr(data) if isinstance(data, Mapping) else type(data).__name__
+        raise DataError(f"{what} must be a RankingData, or groupings of one by name; got {given}.")
     for name, one in groupings.items():
         if one.features is not first.features:
             raise DataError(f"{what}: grouping {name!r} has other rows; make groupings with RankingData.with_group.")
@@ -284,6 +306,10 @@ def _grid(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) ->
         grid = np.array([np.nan])
     if not (np.isfinite(grid) & (grid >= 0)).all():
         raise ConfigError(f"strengths must be finite numbers ≥ 0; got {given!r}.")
+    if METHODS[method].strength == "p" and not (grid < 1).all():
+        raise ConfigError(
+            f"strengths of {method} are shares p, from 0 to below 1; got {grid[grid >= 1].tolist()}. Give it its own."
+        )
     return np.unique(np.append(grid, 0.0))
 
 
@@ -309,7 +335,7 @@ def _about(plan: Plan, seed: int, spread: str, repeats: int) -> dict[str, Any]:
     """What a reader of the results wants to know."""
     data = next(iter(plan.groupings.values()))
     groups = {
-        name: {str(label): float((one.group == code).mean()) for code, label in enumerate(one.group_names)}
+        name: {label: float((one.group == code).mean()) for code, label in enumerate(group_texts(one))}
         for name, one in plan.groupings.items()
     }
     return {
@@ -326,8 +352,16 @@ def _about(plan: Plan, seed: int, spread: str, repeats: int) -> dict[str, Any]:
         "settings": {name: dict(own) for name, own in plan.settings.items()},
         "notions": list(plan.notions),
         "tested": next(iter(plan.tested.values())).n_queries,
+        "tested_each": _tested_each(plan),
         **data_facts(plan.groupings, plan.notions),
     }
+
+
+def _tested_each(plan: Plan) -> int:
+    """The fewest queries that a model is tested on."""
+    if plan.fold_of is None:
+        return next(iter(plan.tested.values())).n_queries
+    return min(int((fold_of == fold).sum()) for fold_of in plan.fold_of for fold in {one.fold for one in plan.blocks})
 
 
 def _versions(methods: Sequence[str]) -> dict[str, str]:
@@ -345,4 +379,4 @@ def _versions(methods: Sequence[str]) -> dict[str, str]:
 
 def _command() -> str:
     program = os.path.basename(sys.argv[0]) if sys.argv and sys.argv[0] else "python"
-    return " ".join([program, *sys.argv[1:]])
+    return shlex.join([program, *sys.argv[1:]])

@@ -29,19 +29,15 @@ def draw(description: dict[str, Any], kind: str = "svg") -> bytes:
 
 
 def figure_names(
-    sweep: Sweep, compared: Sequence[str] | None = None, qualities: Sequence[str] = QUALITIES
+    sweep: Sweep, methods: Sequence[str] | None = None, qualities: Sequence[str] = QUALITIES
 ) -> list[tuple[str, str, str, str | None, str]]:
-    """(file name, grouping, notion, method, quality) of every figure; without a method it is the trade-off.
-
-    Where some methods are ``compared``, the others are drawn with NDCG only.
-    """
+    """(file name, grouping, notion, method, quality) of every figure; without a method it is the trade-off of all."""
     return [
         (_file_name(grouping, notion, method or "tradeoff", quality), grouping, notion, method, quality)
         for quality in qualities
         for grouping in sweep.groupings
         for notion in sweep.notions
-        for method in (None, *sweep.methods)
-        if quality == QUALITIES[0] or compared is None or method is None or method in compared
+        for method in (None, *(sweep.methods if methods is None else methods))
     ]
 
 
@@ -50,14 +46,14 @@ def write_figures(
     folder: str | os.PathLike[str],
     formats: Sequence[str] = ("svg",),
     *,
-    compared: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
     qualities: Sequence[str] = QUALITIES,
     n_jobs: int = 1,
     progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
     """Draw every figure, k as panels: violation and quality against strength for each method, and the trade-off.
 
-    ``compared`` names the methods of the trade-off; all by default.
+    ``methods`` are those to draw; all by default.
     """
     from joblib import Parallel, delayed
 
@@ -65,8 +61,8 @@ def write_figures(
         choose(kind, FORMATS, what="figure format")
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    names = figure_names(sweep, compared, qualities)
-    several = (delayed(_write)(_describe(sweep, compared, *one), target, formats) for one in names)
+    names = figure_names(sweep, methods, qualities)
+    several = (delayed(_write)(_describe(sweep, methods, *one), target, formats) for one in names)
     files: list[Path] = []
     for number, made in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(several)):
         files += made
@@ -77,7 +73,7 @@ def write_figures(
 
 def _describe(
     sweep: Sweep,
-    compared: Sequence[str] | None,
+    methods: Sequence[str] | None,
     name: str,
     grouping: str,
     notion: str,
@@ -85,7 +81,7 @@ def _describe(
     quality: str,
 ) -> tuple[str, dict[str, Any]]:
     if method is None:
-        return name, tradeoff(sweep, notion=notion, grouping=grouping, methods=compared, quality=quality)
+        return name, tradeoff(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
     return name, against_strength(sweep, notion=notion, grouping=grouping, methods=[method], quality=quality)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.experiment.curves import Curve, pareto_front
+from evenrank.experiment.curves import DECIMALS, Curve, pareto_front
 from evenrank.experiment.examples import Examples
 from evenrank.experiment.methods import ANY, METHODS
 from evenrank.experiment.plan import RATE, RELEVANT_RATE
@@ -65,6 +65,11 @@ def start(sweep: Sweep) -> dict[str, int]:
     return {"grouping": 0, "method": 0, "notion": wanted, "k": k, "quality": 0}
 
 
+def repeats(sweep: Sweep) -> int:
+    """Folds or seeds that are done."""
+    return len(set(zip(sweep.columns["fold"], sweep.columns["seed"], strict=True)))
+
+
 def group_shares(sweep: Sweep, grouping: str) -> dict[str, float]:
     """The groups of a grouping, in the order of their numbers, with their shares of the rows."""
     groups = sweep.about.get("groups", {})
@@ -116,8 +121,8 @@ class _Builder:
         self.shared = _Once()
         self.tops: list[list[str]] = []
         self._packed: dict[Any, int] = {}
-        repeats = len(set(zip(sweep.columns["fold"], sweep.columns["seed"], strict=True)))
-        self.factor = _student(repeats) if sweep.spread == "standard error" and repeats > 1 else None
+        number = repeats(sweep)
+        self.factor = _student(number) if sweep.spread == "standard error" and number > 1 else None
 
     def curve(self, grouping: str, method: str, notion: str, k: int, quality: str) -> Curve | None:
         """A curve of the sweep, or None if it was not run."""
@@ -150,7 +155,7 @@ class _Builder:
             "relevant": [numbers(one) for one in rates[1]],
         }
         return {
-            "violation": numbers(found[0].violation),
+            "violation": numbers(np.round(found[0].violation, DECIMALS)),
             "error": numbers(found[0].violation_error),
             "shared": self.shared.add(shared),
             "best": [curve.best for curve in found],
@@ -248,10 +253,10 @@ def _method(sweep: Sweep, name: str) -> dict[str, Any]:
     return {"name": words(name), "title": "", "knob": "", "grid": []}
 
 
-def _student(repeats: int) -> float:
+def _student(number: int) -> float:
     from evenrank.intervals import student
 
-    return float(f"{student(repeats - 1, 0.95):.4g}")
+    return float(f"{student(number - 1, 0.95):.4g}")
 
 
 def numbers(values: NDArray[np.float64]) -> list[float | None]:

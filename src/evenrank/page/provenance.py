@@ -39,7 +39,9 @@ def how_sure(sweep: Sweep) -> str:
             "model trained on the other folds."
         )
     else:
-        errors = "± is the standard deviation between repeated trainings with different seeds."
+        split = sweep.about.get("tested_each", 0) < sweep.about.get("tested", 0)
+        between = "random splits of the queries" if split else "repeated trainings with different seeds"
+        errors = f"± is the standard deviation between {between}."
     errors += (
         " A strength counts as significantly worse if its mean quality is below that of strength 0 by more than both "
         "errors together. Many strengths were looked at: the best free one is somewhat flattered by chance, so test "
@@ -75,7 +77,7 @@ def _promises(sweep: Sweep, grouping: str, notion: str, shares: dict[str, float]
         theorem = f"adds {float(claim):.3f} to the gap seen in training"
     tested = int(about.get("tested", queries))
     folds = int(about.get("folds", 1)) if sweep.spread == "standard error" else 1
-    own = max(1, tested // folds)
+    own = int(about.get("tested_each", max(1, tested // folds)))
     plan = bounds.planned(notion, n_queries=own, min_share=shares["longest"], delta=DELTA, groups=groups)
     enough = bounds.queries_needed(notion, EPSILON, min_share=shares["longest"], delta=DELTA, groups=groups)
     if plan.vacuous:

@@ -145,7 +145,7 @@
         withError(own.violation[i], own.error[i]),
         part === null ? "–" : `${signed(100 * part, 0)}%`,
         fixed(ratio(numbers.rates, i), 2),
-        own.worse[chosen.quality][i] === "1" ? "significantly worse" : i === best() ? "best free" : "",
+        own.worse[chosen.quality][i] === "1" ? worseText() : i === best() ? "best free" : "",
       ]);
       return line;
     });
@@ -263,6 +263,11 @@
 
   // ------------------------------------------------------------------ what depends on the strength
 
+  // A loss can only be called significant where its error is known.
+  function worseText() {
+    return shared().error[chosen.quality][0] === null ? "worse" : "significantly worse";
+  }
+
   function showStrength() {
     const i = chosen.strength;
     const own = setting();
@@ -274,7 +279,7 @@
     $("strength-value").textContent = strength;
     $("strength").setAttribute("aria-valuetext", `strength ${strength}`);
     const now = $("now");
-    const verdict = element("span", worse ? "significantly worse" : i === 0 ? "no mitigation" : "not significantly worse", worse ? "bad" : "good");
+    const verdict = element("span", worse ? worseText() : i === 0 ? "no mitigation" : `not ${worseText()}`, worse ? "bad" : "good");
     const gap = part === null || i === 0 ? "" : ` (${fallText(part)} none)`;
     now.replaceChildren(
       `Gap ${withError(own.violation[i], own.error[i])}${gap} · ${quality()} ${withError(q[i], e[i])} · `, verdict,
@@ -326,13 +331,17 @@
     const numbers = shared();
     const [v, e] = [own.violation[i], own.error[i]];
     const [q, d] = [numbers.quality[chosen.quality][i], numbers.error[chosen.quality][i]];
-    if (v === null || e === null || d === null) {
+    if (v === null || q === null) {
+      $("interval").textContent = "What is not defined has no interval.";
+      return;
+    }
+    if (e === null || d === null) {
       $("interval").textContent = "With a single repeat there is no measure of error.";
       return;
     }
     if (data.factor === null) {
       $("interval").textContent = `At the chosen strength the gap is ${withError(v, e)} and ${quality()} ${withError(q, d)} ` +
-        "(standard deviations between trainings; they say nothing about other queries).";
+        "(standard deviations between seeds; they are no intervals for other queries).";
       return;
     }
     const inside = (value) => fixed(Math.min(1, Math.max(0, value)));

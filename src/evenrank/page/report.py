@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from evenrank.experiment.trials import Sweep
-from evenrank.page.payload import embedded, group_shares, payload, start
+from evenrank.page.payload import embedded, group_shares, payload, repeats, start
 from evenrank.page.provenance import how_made, how_sure
 from evenrank.page.skeleton import fill, page, piece, scrolled, signature, table, text_of
 from evenrank.page.words import QUALITY, answer, percent, with_error, words
@@ -81,12 +81,17 @@ def _subtitle(sweep: Sweep) -> str:
 
 def _notices(sweep: Sweep) -> str:
     blocks = sweep.about.get("blocks", {"done": 1, "asked": 1})
-    if blocks["done"] >= blocks["asked"]:
-        return ""
-    told = (
-        f"This run is not finished: {blocks['done']} of {blocks['asked']} parts are done, and the numbers may change."
-    )
-    return f"<p class='notice' role='note'>{escape(told)}</p>"
+    told = []
+    if blocks["done"] < blocks["asked"]:
+        told.append(
+            f"This run is not finished: {blocks['done']} of {blocks['asked']} parts are done, and the numbers may "
+            "change."
+        )
+    if repeats(sweep) < 2:
+        told.append(
+            "Every strength was tested once only, so errors are not known: any fall of quality counts as a loss."
+        )
+    return "".join(f"<p class='notice' role='note'>{escape(one)}</p>" for one in told)
 
 
 def _spread(sweep: Sweep) -> str:

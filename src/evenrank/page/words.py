@@ -59,14 +59,25 @@ def answer(curve: Curve) -> str:
     k = curve.violation_name.rpartition("@")[2]
     if np.isnan(curve.violation[0]):
         return f"{name}: the gap at {k} is not defined; every fold lacks items of a group."
+    if curve.even:
+        return f"{name}: the gap at {k} is 0; there is nothing to mitigate."
     if curve.best == 0 or not curve.max_reduction > 0:
-        return f"{name}: the gap at {k} is {curve.violation[0]:.3f}; no strength lowers it without a significant loss."
+        return f"{name}: the gap at {k} is {curve.violation[0]:.3f}; no strength lowers it without {_a(curve)}loss."
     before, after = curve.violation[0], curve.violation[curve.best]
     return (
         f"{name}: the gap at {k} can fall {curve.max_reduction:.0%} ({before:.3f} → {after:.3f}) "
-        f"with no significant loss of {curve.quality_name.upper()} "
+        f"with no {_significant(curve)}loss of {curve.quality_name.upper()} "
         f"({curve.quality[0]:.3f} → {curve.quality[curve.best]:.3f}), at strength {curve.strengths[curve.best]:.3g}."
     )
+
+
+def _significant(curve: Curve) -> str:
+    """A loss can only be called significant where its error is known."""
+    return "" if np.isnan(curve.quality_error[0]) else "significant "
+
+
+def _a(curve: Curve) -> str:
+    return f"a {_significant(curve)}"
 
 
 @dataclass(frozen=True)
@@ -133,17 +144,17 @@ def _is_free(curve: Curve) -> bool:
 
 def _answer(curve: Curve, gap: str, by: str, quality: str) -> str:
     start, best, step = curve.violation[0], curve.best, next_step(curve)
-    if start == 0:
+    if curve.even:
         return f"The {words(curve.notion)} gap at {curve.k} is 0: there is nothing to mitigate."
     if _is_free(curve):
         told = (
             f"{by} {gap} can fall {percent(curve.max_reduction)} ({start:.3f} → {curve.violation[best]:.3f}) with no "
-            f"significant loss of {quality} ({curve.quality[0]:.3f} → {curve.quality[best]:.3f}); "
+            f"{_significant(curve)}loss of {quality} ({curve.quality[0]:.3f} → {curve.quality[best]:.3f}); "
         )
         if step is None:
             return told + "no strength tried brings it further down."
         return told + f"beyond that, going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
-    told = f"{by} {gap} is {start:.3f}, and none of the strengths tried lowers it without a significant loss"
+    told = f"{by} {gap} is {start:.3f}, and none of the strengths tried lowers it without {_a(curve)}loss"
     if step is None:
         return f"{told}, nor with one." if len(curve.strengths) > 1 else f"{by} {gap} is {start:.3f}."
     return f"{told}: going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
@@ -182,10 +193,13 @@ def _four_fifths(rates: Rates, *, relevant: bool) -> str:
 
 def _free(curve: Curve, quality: str) -> tuple[str, str]:
     best = curve.best
-    if curve.violation[0] == 0:
+    if curve.even:
         return "–", "There is no gap to lower."
+    if not (curve.violation < curve.violation[0]).any():
+        return "nothing", "No strength tried lowers the gap."
     if not _is_free(curve):
-        return "nothing", f"Every strength that lowers the gap also lowers {quality} by more than its error."
+        by = " by more than its error" if _significant(curve) else ""
+        return "nothing", f"Every strength that lowers the gap also lowers {quality}{by}."
     drop = curve.quality[0] - curve.quality[best]
     change = "does not fall" if drop <= 0 else f"falls by {drop:.3f}, within the error of the measurement"
     return (
@@ -199,10 +213,11 @@ def _further(curve: Curve, quality: str, others: Sequence[Curve]) -> tuple[str, 
     step, elsewhere = next_step(curve), _elsewhere(curve, quality, others)
     if step is None:
         return "none found", f"No strength tried makes the gap smaller still, at any price.{elsewhere}"
+    told = ": significantly lower" if _significant(curve) else ""
     return (
         f"−{_loss(curve, step)} {quality}",
         f"The cheapest smaller gap, {curve.violation[step]:.3f} at strength {curve.strengths[step]:.3g}, has "
-        f"{quality} {curve.quality[step]:.3f} instead of {curve.quality[0]:.3f}: significantly lower.{elsewhere}",
+        f"{quality} {curve.quality[step]:.3f} instead of {curve.quality[0]:.3f}{told}.{elsewhere}",
     )
 
 
