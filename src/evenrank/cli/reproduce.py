@@ -90,7 +90,8 @@ def reproduce(
         common.print_json(_as_json(made, seconds, out, tables, drawn))
         return
     _tell(made, settings, groupings, tests, seconds, quick=quick)
-    show.line(f"{len(tables)} tables in {out / 'tables'}, {len(drawn)} figures in {out / 'figures'}.")
+    drawings = f", {len(drawn)} figures in {out / 'figures'}" if drawn else ""
+    show.line(f"{len(tables)} tables in {out / 'tables'}{drawings}.")
     show.line(f"The page to play with: evenrank report {out / 'sweep'}")
 
 
@@ -152,7 +153,9 @@ def _tell(
         f"{data.n_queries} queries, {data.n_rows} rows, {data.n_features} features; the paper's numbers in brackets."
     )
     if quick:
-        show.line("--quick: every fifth strength and fewer repeats. A taste, not a reproduction.")
+        show.line(
+            "--quick: every fifth strength, the paper's own methods, two seeds at most. A taste, not a reproduction."
+        )
     if settings.name == "msmarco" and settings.solver != "sgd":
         show.line(
             f"Fewer than {FEW_QUERIES} queries: trained by the exact solver with ridge 0.1 on standardised features, "

@@ -174,6 +174,8 @@ def deltr_path(
     choose(weighting, WEIGHTINGS, what="weighting")
     choose(solver, SOLVERS, what="solver")
     check_number(learning_rate, "learning_rate", least=np.finfo(float).tiny)
+    if max_iter is not None:
+        check_number(max_iter, "max_iter", least=1, whole=True)
     if train.n_features == 0:
         raise DataError("training needs at least one feature; the data has none.")
     code = protected_code(train, protected) if strengths.any() or group_aware else -2
