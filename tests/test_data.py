@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenrank.checks import block_rows
+from evenrank.checks import MappedPages, block_rows
 from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
 
@@ -412,3 +412,27 @@ def test_left_out_columns_are_named_unless_ignored() -> None:
         data = RankingData.from_frame(frame)
     assert data.feature_names == ("price", "stars", "new", "weight")
     assert RankingData.from_frame(frame, ignore=["item", "new", "weight"]).feature_names == ("price", "stars")
+
+
+def test_a_large_mapped_file_is_given_back_while_it_is_read(tmp_path, monkeypatch):
+    """Pages held by this process stay few, and nothing that is read changes."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("the system does not tell")
+
+    def held() -> int:
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("RssFile"))
+
+    monkeypatch.setattr(MappedPages, "LARGE", 1 << 20)
+    monkeypatch.setattr(MappedPages, "KEEP", 1 << 22)
+    shape = (250_000, 64)
+    written = np.memmap(tmp_path / "rows", np.float32, "w+", shape=shape)
+    written[:] = np.arange(shape[0])[:, None] % 97
+    written.flush()
+    del written
+    mapped = np.memmap(tmp_path / "rows", np.float32, "r", shape=shape)
+    before = held()
+    data = RankingData.from_arrays(mapped, np.zeros(len(mapped)), None, np.arange(len(mapped)) // 10)
+    total = sum(float(block.sum(dtype=np.float64)) for _, block in data.blocks())
+    assert total == 64 * float((np.arange(shape[0]) % 97).sum())
+    assert held() - before < mapped.nbytes / 1024 / 2

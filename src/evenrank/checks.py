@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
@@ -15,6 +16,29 @@ BLOCK_BYTES = 1 << 23
 UNKNOWN = -1
 
 Locate = Callable[[int], str]
+
+
+class MappedPages:
+    """Gives the pages of a large read-only memmap back to the system now and then, so that they don't pile up.
+
+    They stay in the system's file cache; what is given back is this process's hold on them. A row read here and there
+    brings in its neighbourhood, so that little reading can take hold of much.
+    """
+
+    LARGE, KEEP = 1 << 31, 1 << 24
+
+    def __init__(self, features: NDArray[Any]) -> None:
+        large = isinstance(features, np.memmap) and features.mode == "r" and features.nbytes > self.LARGE
+        self._map: Any = features._mmap if large else None  # type: ignore[attr-defined]
+        self._read = 0
+
+    def read(self, size: int) -> None:
+        """So many bytes were read."""
+        self._read += size
+        if self._map is not None and self._read >= self.KEEP:
+            self._read = 0
+            if hasattr(self._map, "madvise"):  # not on every system
+                self._map.madvise(mmap.MADV_DONTNEED)
 
 
 def block_rows(n_columns: int) -> int:
@@ -50,8 +74,10 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> N
         except (TypeError, ValueError):
             raise DataError(f"X must be numeric; got {array.dtype} values. Encode text columns first.") from None
     step = block_rows(array.shape[1])
+    pages = MappedPages(array)
     for start in range(0, len(array), step):
         block = np.asarray(array[start : start + step])
+        pages.read(block.nbytes)
         # A finite sum proves every value finite at a fraction of the cost of testing each.
         with np.errstate(over="ignore", invalid="ignore"):
             total = block.sum(dtype=np.float64)

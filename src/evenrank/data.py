@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import (
     UNKNOWN,
     Locate,
+    MappedPages,
     as_array,
     block_rows,
     checked_features,
@@ -253,9 +254,12 @@ class RankingData:
     def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Row slices small enough to convert to float64 whatever the number of rows, and their features."""
         step = block_rows(self.n_features)
+        pages = MappedPages(self.features)
         for start in range(0, self.n_rows, step):
             rows = slice(start, min(start + step, self.n_rows))
-            yield rows, np.asarray(self.features[rows])
+            block = np.asarray(self.features[rows])
+            yield rows, block
+            pages.read(block.nbytes)
 
     def __repr__(self) -> str:
         groups = ", ".join(

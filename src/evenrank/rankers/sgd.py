@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.checks import MappedPages
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.losses import Loss
@@ -48,6 +49,7 @@ def train(
     target = (data.relevant if loss.binary else data.relevance).astype(dtype)
     indicators = group_indicators(data.group, group_shares(data)).astype(dtype) if design.group_aware else None
     penalty = BatchPenalty(settings, alphas, design, dtype) if settings else None
+    pages = MappedPages(data.features)
     rng = np.random.default_rng(seed)
     batches = -(-data.n_queries // batch_queries)
     taken = 0
@@ -57,6 +59,7 @@ def train(
             for start in range(0, data.n_queries, batch_queries):
                 rows, unit, n_units = _batch_rows(data, shuffled[start : start + batch_queries], batch_items, rng)
                 X = np.asarray(data.features[rows]).astype(dtype, copy=False)
+                pages.read(len(rows) * data.n_features * data.features.itemsize)
                 if indicators is not None:
                     X = np.hstack([X, indicators[rows]])
                 if scaled:
