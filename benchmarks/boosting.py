@@ -12,8 +12,8 @@ import numpy as np
 import xgboost
 
 import evenrank as er
-from boosting_curves import synthetic
 from common import best_of_each, parser, seconds, start, table
+from curves import synthetic
 
 ALPHA = 1.0
 

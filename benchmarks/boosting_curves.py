@@ -17,9 +17,9 @@ import numpy as np
 
 import evenrank as er
 from common import parser, start, table, timed
+from curves import COLUMNS, FOLDS, K, random_ranking, summary, synthetic
 from evenrank.targets import TARGETS
 
-K, FOLDS = 5, 5
 LIBRARIES = {"lightgbm": er.lightgbm, "xgboost": er.xgboost}
 # TREC has 3,183 rows of which half stand in lists longer than 5: trees are kept small.
 SMALL = {
@@ -30,23 +30,6 @@ PLAIN = {
     "lightgbm": {"num_leaves": 8, "min_child_samples": 200, "reg_lambda": 5.0},
     "xgboost": {"max_depth": 3, "min_child_weight": 20.0, "reg_lambda": 5.0, "learning_rate": 0.1},
 }
-
-
-def synthetic(
-    queries: int = 2000, seed: int = 0, length: tuple[int, int] = (8, 25), features: int = 10
-) -> er.RankingData:
-    """Lists of 8 to 24 graded items; a third is in group b, which two informative features disfavour and one shows."""
-    rng = np.random.default_rng(seed)
-    qid = np.repeat(np.arange(queries), rng.integers(*length, queries))
-    n = len(qid)
-    b = rng.random(n) < 0.35
-    X = rng.normal(size=(n, features))
-    X[:, 0] -= 0.3 * b
-    X[:, 1] -= 0.2 * b
-    X[:, 2] += 1.0 * b
-    merit = X[:, 0] + 0.6 * X[:, 1] + 0.5 * X[:, 3] * X[:, 4] + 0.4 * np.sin(2 * X[:, 5])
-    relevance = np.clip(np.floor(merit + rng.normal(size=n)), 0, 4)
-    return er.RankingData.from_arrays(X, relevance, np.where(b, "b", "a"), qid)
 
 
 def curve(library: str, data: er.RankingData, notion: str, alphas: Any, **settings: Any) -> tuple[Any, Any, Any]:
@@ -61,31 +44,6 @@ def curve(library: str, data: er.RankingData, notion: str, alphas: Any, **settin
         quality.append(er.measure(found, test, [f"ndcg@{K}"])[f"ndcg@{K}"])
     violation = er.measure(data.to_caller(scores), data, [f"{notion}@{K}"])[f"{notion}@{K}"]
     return violation, np.mean(quality, axis=0), np.std(quality, axis=0, ddof=1) / np.sqrt(FOLDS)
-
-
-def summary(name: str, alphas: Any, violation: Any, quality: Any, error: Any) -> list[str]:
-    free = quality >= quality[0] - (error[0] + error)
-    best = np.flatnonzero(free)[np.argmin(violation[free])]
-    return [
-        name,
-        f"{quality[0]:.3f} ± {error[0]:.3f}",
-        f"{violation[0]:.3f}",
-        f"{1 - violation[best] / violation[0]:.0%}",
-        f"{alphas[best]:.2g}",
-        f"{quality[best]:.3f}",
-        f"{violation[-1]:.3f}",
-        f"{quality[-1]:.3f}",
-        f"{(violation - np.minimum.accumulate(violation)).max():.3f}",
-    ]
-
-
-COLUMNS = ["", "NDCG at 0", "violation at 0", "free cut", "at α", "NDCG", "violation at 10", "NDCG", "largest rise"]
-
-
-def random_ranking(data: er.RankingData, notion: str) -> str:
-    scores = np.random.default_rng(0).normal(size=(data.n_rows, 50))
-    found = er.measure(scores, data, [f"ndcg@{K}", f"{notion}@{K}"])
-    return f"random order: NDCG {found[f'ndcg@{K}'].mean():.3f}, violation {found[f'{notion}@{K}'].mean():.3f}"
 
 
 def compare(title: str, data: er.RankingData, notions: list[str], targets: list[str], alphas: Any, trees: Any) -> None:

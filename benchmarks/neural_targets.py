@@ -16,26 +16,11 @@ import torch
 import evenrank as er
 import evenrank.torch as et
 from common import parser, start, table, timed
+from curves import COLUMNS, FOLDS, K, hard_synthetic, random_ranking, summary, synthetic
 from evenrank._torch_losses import LOSSES
 from evenrank._torch_network import Networks, train
 
-K, FOLDS = 5, 5
 TARGETS = ("score", "probability", "topk", "exposure")
-
-
-def synthetic(queries: int = 2000, bias: float = 0.3, seed: int = 0) -> er.RankingData:
-    """Lists of 8 to 24; a third of the items is in group b, whose two informative features are shifted by ``bias``."""
-    rng = np.random.default_rng(seed)
-    qid = np.repeat(np.arange(queries), rng.integers(8, 25, queries))
-    n = len(qid)
-    b = rng.random(n) < 0.35
-    X = rng.normal(size=(n, 10))
-    X[:, 0] -= bias * b
-    X[:, 1] += 0.6 * bias * b
-    X[:, 9] = rng.normal(size=queries)[qid]
-    merit = X[:, 0] + 0.5 * np.tanh(2 * X[:, 1]) * X[:, 2] + 0.7 * np.abs(X[:, 3]) + 0.4 * X[:, 4] * (X[:, 5] > 0)
-    relevance = merit + rng.normal(size=n) > 1
-    return er.RankingData.from_arrays(X, relevance, np.where(b, "b", "a"), qid)
 
 
 def curve(data: er.RankingData, notion: str, alphas: Any, seeds: int, **settings: Any) -> tuple[Any, Any, Any]:
@@ -53,34 +38,6 @@ def curve(data: er.RankingData, notion: str, alphas: Any, seeds: int, **settings
         qualities.append(quality)
     quality = np.mean(qualities, axis=0)
     return np.mean(violations, axis=0), quality.mean(axis=0), quality.std(axis=0, ddof=1) / np.sqrt(FOLDS)
-
-
-def summary(name: str, alphas: Any, violation: Any, quality: Any, error: Any) -> list[str]:
-    free = quality >= quality[0] - (error[0] + error)
-    best = np.flatnonzero(free)[np.argmin(violation[free])]
-    rise = (violation - np.minimum.accumulate(violation)).max()
-    return [
-        name,
-        f"{quality[0]:.3f} ± {error[0]:.3f}",
-        f"{violation[0]:.3f}",
-        f"{1 - violation[best] / violation[0]:.0%}",
-        f"{alphas[best]:.2g}",
-        f"{quality[best]:.3f}",
-        f"{violation[-1]:.3f}",
-        f"{quality[-1]:.3f}",
-        f"{rise:.3f}",
-    ]
-
-
-COLUMNS = ["", "NDCG at 0", "violation at 0", "free cut", "at α", "NDCG", "violation at 10", "NDCG", "largest rise"]
-
-
-def random_ranking(data: er.RankingData, notion: str) -> str:
-    scores = np.random.default_rng(0).normal(size=(data.n_rows, 50))
-    found = er.measure(scores, data, [f"ndcg@{K}", f"{notion}@{K}"])
-    return (
-        f"random rankings: NDCG@{K} {found[f'ndcg@{K}'].mean():.3f}, {notion}@{K} {found[f'{notion}@{K}'].mean():.3f}"
-    )
 
 
 def batch_bias(data: er.RankingData, target: str) -> None:
@@ -113,14 +70,16 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--trec", help="folder of the TREC 2019 Fair Ranking files")
     options.add_argument("--seeds", type=int, default=3, help="trainings averaged (default: 3)")
-    options.add_argument("--bias", type=float, nargs="*", default=[0.3, 0.8], help="of the synthetic data (0.3 0.8)")
+    options.add_argument("--bias", type=float, nargs="*", default=[0.3], help="of the hard synthetic data (0.3)")
     options.add_argument("--targets", nargs="*", default=TARGETS, help="what to compare (default: all)")
     options.add_argument("--curves", action="store_true", help="print every strength of the chosen target")
     given = options.parse_args()
     start("What a neural ranker pays for fairness", ["torch"], threads=given.threads)
     alphas = er.strength_grid(7 if given.quick else 25)
     seeds = 1 if given.quick else given.seeds
-    sets = {f"synthetic, bias {bias}": (synthetic(200 if given.quick else 2000, bias), 1) for bias in given.bias}
+    queries = 200 if given.quick else 2000
+    sets = {"synthetic": (synthetic(queries), 1)}
+    sets |= {f"hard synthetic, bias {bias}": (hard_synthetic(queries, bias), 1) for bias in given.bias}
     if given.trec:
         sets = {"TREC": (er.datasets.trec_fair_2019(given.trec, threshold=3), seeds), **sets}
     for name, (data, times) in sets.items():
