@@ -17,11 +17,11 @@ from evenrank.rankers import model_file
 from evenrank.rankers.boosting import (
     BASES,
     TARGET,
+    FairBoosted,
     FairObjective,
     TopViolation,
     base_gradients,
     check_groups,
-    warn_if_above,
 )
 from evenrank.rankers.boosting_file import columns, loaded, saved
 from evenrank.rankers.boosting_rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
@@ -29,10 +29,8 @@ from evenrank.rankers.boosting_rows import as_rows, each_in_order, eval_rows, fi
 lightgbm = require("lightgbm")
 require("numba")
 
-OURS = ("notion", "alpha", "target", "max_violation", "scope", "k", "temperature", "relevance_threshold")
 
-
-class FairLGBMRanker(lightgbm.LGBMRanker):  # type: ignore[misc, name-defined, unused-ignore]
+class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, name-defined, unused-ignore]
     """`lightgbm.LGBMRanker` trained to rank well and to treat groups evenly.
 
     Everything of LGBMRanker stays: its parameters, ``eval_set``, callbacks, early stopping, feature importances, and
@@ -95,13 +93,13 @@ class FairLGBMRanker(lightgbm.LGBMRanker):  # type: ignore[misc, name-defined, u
     def set_params(self, **params: Any) -> FairLGBMRanker:
         super().set_params(**params)
         # LGBMModel keeps what it is given for the library as well, which knows none of ours.
-        for name in OURS:
+        for name in self.OURS:
             self._other_params.pop(name, None)
         return self
 
     def _process_params(self, stage: str) -> dict[str, Any]:
         params = super()._process_params(stage)
-        return {name: value for name, value in params.items() if name not in OURS}
+        return {name: value for name, value in params.items() if name not in self.OURS}
 
     def fit(
         self,
@@ -160,20 +158,11 @@ class FairLGBMRanker(lightgbm.LGBMRanker):  # type: ignore[misc, name-defined, u
             )
         finally:
             self._objective = chosen or BASES[0]
-        self.feature_names_, self.group_names_ = names, data.group_names
-        self.alpha_ = float(self.alpha) if objective is None else objective.alpha
-        self.violation_ = np.nan
-        if data.n_groups >= 2:
-            measured = TopViolation(data, notion=self.notion, k=self.k, scope=self.scope)
-            self.violation_ = measured.value(self.predict(X))
-            if self.max_violation is not None and objective is not None and "init_model" not in kwargs:
-                # The last tree may have overshot what an earlier one kept.
-                trees = objective.trees_within() if self.violation_ > self.max_violation else None
-                if trees is not None:
-                    self._Booster.best_iteration = self._best_iteration = trees
-                    self.violation_, self.alpha_ = measured.value(self.predict(X)), objective.history[trees][1]
-            warn_if_above(self.violation_, self.max_violation, self.notion, self.k, self.alpha_)
+        self._conclude(X, data, names, objective, None if "init_model" in kwargs else self._keep)
         return self
+
+    def _keep(self, trees: int) -> None:
+        self._Booster.best_iteration = self._best_iteration = trees
 
     def predict(self, X: Any, *args: Any, **kwargs: Any) -> NDArray[Any]:
         """LGBMRanker's, which gives the scores of X in the order of its rows; X may be a `RankingData`."""
@@ -203,17 +192,7 @@ class FairLGBMRanker(lightgbm.LGBMRanker):  # type: ignore[misc, name-defined, u
     def _fair_objective(self, data: RankingData, chosen: Any) -> FairObjective:
         name = "lambdarank" if chosen is None else chosen
         rule = lambdarank_rule(self.get_params()) if name == "lambdarank" else None
-        return FairObjective(
-            data,
-            base_gradients(name, data, rule),
-            notion=self.notion,
-            alpha=self.alpha,
-            target=self.target,
-            scope=self.scope,
-            k=self.k,
-            temperature=self.temperature,
-            max_violation=self.max_violation,
-        )
+        return self._objective_on(data, name, rule)
 
 
 def _evaluated(sets: Any) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from evenrank.rankers import model_file
 from evenrank.rankers.boosting import (
     BASES,
     TARGET,
+    FairBoosted,
     FairObjective,
     TopViolation,
     base_gradients,
     check_groups,
-    warn_if_above,
 )
 from evenrank.rankers.boosting_file import columns, loaded, saved
 from evenrank.rankers.boosting_rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
@@ -29,11 +29,10 @@ from evenrank.rankers.boosting_rows import as_rows, each_in_order, eval_rows, fi
 xgboost = require("xgboost")
 require("numba")
 
-OURS = ("notion", "alpha", "target", "max_violation", "scope", "k", "temperature", "relevance_threshold")
 NATIVE = "rank:ndcg"
 
 
-class FairXGBRanker(xgboost.XGBRanker):  # type: ignore[misc, name-defined, unused-ignore]
+class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-defined, unused-ignore]
     """`xgboost.XGBRanker` trained to rank well and to treat groups evenly.
 
     Everything of XGBRanker stays: its parameters, ``eval_set``, callbacks, early stopping, feature importances, and
@@ -94,7 +93,7 @@ class FairXGBRanker(xgboost.XGBRanker):  # type: ignore[misc, name-defined, unus
         self.relevance_threshold = relevance_threshold
 
     def _wrapper_params(self) -> set[str]:
-        return {*super()._wrapper_params(), *OURS}
+        return {*super()._wrapper_params(), *self.OURS}
 
     def get_xgb_params(self) -> dict[str, Any]:
         """What goes to XGBoost itself, to which ours are all rank:ndcg."""
@@ -169,20 +168,11 @@ class FairXGBRanker(xgboost.XGBRanker):  # type: ignore[misc, name-defined, unus
                 obj=objective and (lambda scores, _: objective(scores)),
             )
         self._set_evaluation_result(history)
-        self.feature_names_, self.group_names_ = names, data.group_names
-        self.alpha_ = float(self.alpha) if objective is None else objective.alpha
-        self.violation_ = np.nan
-        if data.n_groups >= 2:
-            measured = TopViolation(data, notion=self.notion, k=self.k, scope=self.scope)
-            self.violation_ = measured.value(self.predict(X))
-            if self.max_violation is not None and objective is not None and xgb_model is None:
-                # The last tree may have overshot what an earlier one kept.
-                trees = objective.trees_within() if self.violation_ > self.max_violation else None
-                if trees is not None:
-                    self._Booster.best_iteration = trees - 1
-                    self.violation_, self.alpha_ = measured.value(self.predict(X)), objective.history[trees][1]
-            warn_if_above(self.violation_, self.max_violation, self.notion, self.k, self.alpha_)
+        self._conclude(X, data, names, objective, self._keep if xgb_model is None else None)
         return self
+
+    def _keep(self, trees: int) -> None:
+        self._Booster.best_iteration = trees - 1
 
     def predict(self, X: Any, **kwargs: Any) -> NDArray[Any]:
         """XGBRanker's, which gives the scores of X in the order of its rows; X may be a `RankingData`."""
@@ -231,17 +221,7 @@ class FairXGBRanker(xgboost.XGBRanker):  # type: ignore[misc, name-defined, unus
         if weight is not None:
             by_row = np.repeat(weight * len(weight) / weight.sum(), np.diff(data.query_ptr))
             data = replace(data, sample_weight=by_row)
-        return FairObjective(
-            data,
-            base_gradients(name, data, rule),
-            notion=self.notion,
-            alpha=self.alpha,
-            target=self.target,
-            scope=self.scope,
-            k=self.k,
-            temperature=self.temperature,
-            max_violation=self.max_violation,
-        )
+        return self._objective_on(data, name, rule)
 
 
 def lambdarank_rule(params: dict[str, Any]) -> Any:

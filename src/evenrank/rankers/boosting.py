@@ -206,3 +206,55 @@ def warn_if_above(violation: float, max_violation: float | None, notion: NotionL
             DataWarning,
             stacklevel=3,
         )
+
+
+class FairBoosted:
+    """What the fair rankers of both libraries share, beside their libraries' own rankers."""
+
+    OURS = ("notion", "alpha", "target", "max_violation", "scope", "k", "temperature", "relevance_threshold")
+
+    notion: Any
+    alpha: float
+    target: str
+    max_violation: float | None
+    scope: str
+    k: int
+    temperature: float | None
+    predict: Callable[..., NDArray[Any]]
+
+    def _objective_on(self, data: RankingData, name: str, rule: Any) -> FairObjective:
+        """The loss of that name (its LambdaRank by ``rule``) and the fairness term, on the training rows."""
+        return FairObjective(
+            data,
+            base_gradients(name, data, rule),
+            notion=self.notion,
+            alpha=self.alpha,
+            target=self.target,
+            scope=self.scope,
+            k=self.k,
+            temperature=self.temperature,
+            max_violation=self.max_violation,
+        )
+
+    def _conclude(
+        self,
+        X: Any,
+        data: RankingData,
+        names: tuple[str, ...],
+        objective: FairObjective | None,
+        keep: Callable[[int], None] | None,
+    ) -> None:
+        """What is known after training; ``keep`` cuts the model to so many trees, None where that cannot be."""
+        self.feature_names_, self.group_names_ = names, data.group_names
+        self.alpha_ = float(self.alpha) if objective is None else objective.alpha
+        self.violation_ = np.nan
+        if data.n_groups < 2:
+            return
+        measured = TopViolation(data, notion=self.notion, k=self.k, scope=self.scope)
+        self.violation_ = measured.value(self.predict(X))
+        above = self.max_violation is not None and self.violation_ > self.max_violation
+        trees = objective.trees_within() if above and objective is not None and keep is not None else None
+        if trees is not None and objective is not None and keep is not None:
+            keep(trees)  # the last tree overshot what an earlier one kept
+            self.violation_, self.alpha_ = measured.value(self.predict(X)), objective.history[trees][1]
+        warn_if_above(self.violation_, self.max_violation, self.notion, self.k, self.alpha_)
