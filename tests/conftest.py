@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 # Before numpy is imported: its BLAS reads these once.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -21,6 +22,11 @@ settings.register_profile("thorough", parent=settings.get_profile("evenrank"), m
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "evenrank"))
 
 SHARED = Path(os.environ.get("EVENRANK_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
