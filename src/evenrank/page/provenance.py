@@ -132,5 +132,5 @@ def _method(sweep: Sweep, name: str) -> str:
     )
     swept = f"{len(strengths)} strengths, {strengths[0]:.3g} to {strengths[-1]:.3g}"
     settings = sweep.about.get("settings", {}).get(name)
-    extra = f"; settings {settings}" if settings else ""
+    extra = "".join(f"; {option} {value}" for option, value in (settings or {}).items())
     return f"{known.title}; {swept}{extra}" if known else swept + extra
