@@ -97,9 +97,18 @@ class Peak:
 
 def anonymous_mb() -> float:
     """RssAnon of this process, or NaN where the system does not report it."""
+    return _status_mb("RssAnon")
+
+
+def highest_resident_mb() -> float:
+    """The most this process ever held, pages of mapped files included, or NaN."""
+    return _status_mb("VmHWM")
+
+
+def _status_mb(name: str) -> float:
     try:
         with open("/proc/self/status") as status:
-            return next(int(line.split()[1]) / 1024 for line in status if line.startswith("RssAnon"))
+            return next(int(line.split()[1]) / 1024 for line in status if line.startswith(name))
     except (OSError, StopIteration):
         return float("nan")
 

@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
 
@@ -62,7 +61,7 @@ def train(path: Path, queries: int, epochs: int, threads: int) -> tuple[float, i
         took, trained = common.timed(
             lambda: er.fairness_path(data, list(NOTIONS), ALPHAS, "sgd", scale=None, epochs=epochs, seed=SEED)
         )
-    return took, trained.steps, peak.before, peak.highest, getrusage(RUSAGE_SELF).ru_maxrss / 1024
+    return took, trained.steps, peak.before, peak.highest, common.highest_resident_mb()
 
 
 def read_batches(torch, data: er.RankingData) -> Iterator[tuple]:
