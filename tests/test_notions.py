@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -399,3 +400,9 @@ class TestMembership:
             with pytest.raises(er.ConfigError, match="needs group labels"):
                 work()
         assert er.fairness_path(soft, alphas=[0.0]).coef.shape == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["dp", "eop", "eod"])
+def test_a_notion_of_ours_is_pickled_by_name(name):
+    notion = as_notion(name)
+    assert pickle.loads(pickle.dumps(notion)) is notion

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from evenrank._torch_losses import Tensor, check_rows
 from evenrank.checks import group_rows
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, choose
+from evenrank.errors import ConfigError, DataError, choose
 from evenrank.extras import require
-from evenrank.notions import ACROSS, SCOPES, Cells, Contrast, NotionLike, Pairs, as_notion
+from evenrank.notions import ACROSS, SCOPES, Cells, Contrast, Notion, NotionLike, Pairs, as_notion
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
 
 torch: Any = require("torch")
@@ -41,6 +41,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
 
     Called with scores (n,), which gives a scalar, or (n, models), which gives (models,); relevance (n,); group (n,),
     whole numbers from 0, with -1 for an unknown one; qid (n,), whole numbers in any order, or None for a single query.
+    A batch has no features: the masks of a notion that looks at them are given as ``strata``, (strata, n) of booleans.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         self._by_query = scope == "per_query" or TARGETS[target].temperature is not None
         self.across = choose(across, ACROSS, what="across")
         self.relevance_threshold, self.smoothing, self.momentum = relevance_threshold, smoothing, momentum
-        if momentum is not None and not 0 <= momentum < 1:
+        if momentum is not None and not (isinstance(momentum, int | float | np.number) and 0 <= momentum < 1):
             raise ConfigError(f"momentum must be a number from 0 to below 1, or None; got {momentum!r}.")
         if momentum is not None and scope == "per_query":
             raise ConfigError("momentum is for scope='amortized': a batch's own queries are a fair sample of all.")
@@ -88,7 +89,9 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
     def extra_repr(self) -> str:
         return f"{self.notion.name}, scope={self.scope}, target={self.target}, momentum={self.momentum}"
 
-    def forward(self, scores: Tensor, relevance: Tensor, group: Tensor, qid: Tensor | None = None) -> Tensor:
+    def forward(
+        self, scores: Tensor, relevance: Tensor, group: Tensor, qid: Tensor | None = None, *, strata: Any = None
+    ) -> Tensor:
         check_rows(scores, relevance=relevance, group=group, qid=qid)
         if not len(scores):
             return scores.sum(dim=0)
@@ -96,8 +99,12 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         if not np.isfinite(numbers).all():
             # A step that overflowed: the loss is NaN too, and a gradient scaler skips the step.
             return (scores * torch.nan).sum(dim=0)
-        order, data = self._batch(_numpy(relevance), _numpy(group), None if qid is None else _numpy(qid))
-        value, gradient = self._term(data).value_and_gradient(numbers if order is None else numbers[order])
+        order, data = self._batch(_numpy(relevance), _codes(_numpy(group)), None if qid is None else _numpy(qid))
+        notion = self.notion
+        if strata is not None:
+            masks = np.asarray(strata, bool)
+            notion = Notion(notion.name, lambda _: list(masks if order is None else masks[:, order]))
+        value, gradient = self._term(notion, data).value_and_gradient(numbers if order is None else numbers[order])
         if order is not None:
             stored, gradient = gradient, np.empty_like(gradient)
             gradient[order] = stored
@@ -129,8 +136,8 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             relevance_threshold=self.relevance_threshold,
         )
 
-    def _term(self, data: RankingData) -> FairnessTerm:
-        cells = Cells.of(self.notion, data)
+    def _term(self, notion: Notion, data: RankingData) -> FairnessTerm:
+        cells = Cells.of(notion, data)
         if self.scope == "per_query":
             contrast = cells.contrast(unit=data.query_of_row, n_units=data.n_queries, across=self.across)
         else:
@@ -223,3 +230,15 @@ class _Known(torch.autograd.Function):  # type: ignore[misc]
 def _numpy(values: Tensor) -> NDArray[Any]:
     tensor = values.detach().cpu()
     return np.asarray((tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy())
+
+
+def _codes(group: NDArray[Any]) -> NDArray[Any]:
+    """Groups as whole numbers; of floating ones, which a single tensor of all columns gives, NaN is unknown."""
+    if not np.issubdtype(group.dtype, np.floating):
+        return group
+    known = np.where(np.isnan(group), -1, group)
+    wrong = known[known != np.floor(known)]
+    if len(wrong) or np.isinf(known).any():
+        found = wrong[0] if len(wrong) else np.inf
+        raise DataError(f"group must hold whole numbers from 0, or -1 for an unknown one; got {found:g}.")
+    return known.astype(np.int64)

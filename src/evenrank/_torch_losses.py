@@ -25,7 +25,7 @@ class SquaredLoss(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
         check_rows(scores, relevance=relevance)
-        return ((scores - _like(scores, relevance)) ** 2).mean(dim=0)
+        return _mean((scores - _like(scores, relevance)) ** 2)
 
 
 class LogisticLoss(torch.nn.Module):  # type: ignore[misc]
@@ -42,7 +42,7 @@ class LogisticLoss(torch.nn.Module):  # type: ignore[misc]
     def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
         check_rows(scores, relevance=relevance)
         relevant = (_like(scores, relevance) >= self.relevance_threshold).to(scores.dtype)
-        return (torch.nn.functional.softplus(scores) - relevant * scores).mean(dim=0)
+        return _mean(torch.nn.functional.softplus(scores) - relevant * scores)
 
 
 class RankNetLoss(torch.nn.Module):  # type: ignore[misc]
@@ -126,6 +126,11 @@ def log_softmax_within(values: Tensor, query: Tensor, count: int) -> Tensor:
     shifted = values - top[query]
     total = torch.zeros(shape, dtype=values.dtype, device=values.device).index_add(0, query, shifted.exp())
     return shifted - total.log()[query]
+
+
+def _mean(rows: Tensor) -> Tensor:
+    """Over the rows; of none it is 0, as a batch without rows has nothing to learn from."""
+    return rows.mean(dim=0) if len(rows) else rows.sum(dim=0)
 
 
 def _like(scores: Tensor, values: Tensor) -> Tensor:

@@ -119,11 +119,13 @@ def train(
     epochs: int,
     batch_queries: int,
     seed: int,
+    strata: NDArray[np.bool_] | None = None,
     progress: Progress | None = None,
 ) -> int:
     """Adam on loss + α·Γ of each model, over batches of queries; gives the batches taken.
 
-    The sum over models is descended; as none shares a weight with another, each trains as it would alone.
+    The sum over models is descended; as none shares a weight with another, each trains as it would alone. ``strata``,
+    (strata, n), are the rows' masks of a notion of the user's own.
     """
     device = networks.layers[0][0].device
     strength = torch.as_tensor(alphas, dtype=torch.float32, device=device)
@@ -141,7 +143,8 @@ def train(
                 relevance, group, qid = (column[rows] for column in columns)
                 total = loss(scores, relevance.to(device), group, qid).sum()
                 if alphas.any():
-                    total = total + (strength * fairness(scores, relevance, group, qid)).sum()
+                    masks = None if strata is None else strata[:, rows]
+                    total = total + (strength * fairness(scores, relevance, group, qid, strata=masks)).sum()
                 optimizer.zero_grad()
                 total.backward()
                 optimizer.step()

@@ -15,6 +15,7 @@ from evenrank._torch_network import Networks, decode, encode, train
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, choose
 from evenrank.extras import require
+from evenrank.notions import NOTIONS, Cells, as_notion
 from evenrank.rankers.base import LinearRanker, NotFittedError
 from evenrank.rankers.linear import weakest_within
 from evenrank.rankers.path import check_number, match_features, strength_grid
@@ -198,6 +199,9 @@ class FairNeuralRanker(LinearRanker):
         check_number(self.batch_queries, "batch_queries", least=1, whole=True)
         epochs = max(10, -(-100 // -(-data.n_queries // self.batch_queries))) if self.epochs is None else self.epochs
         check_number(epochs, "epochs", least=1, whole=True)
+        hidden: Any = self.hidden
+        if isinstance(hidden, str) or not np.iterable(hidden):
+            raise ConfigError(f"hidden must be a list of widths, as [64, 32]; got {hidden!r}.")
         for width in self.hidden:
             check_number(width, "hidden", least=1, whole=True)
         check_number(self.learning_rate, "learning_rate", least=np.finfo(float).tiny)
@@ -210,6 +214,11 @@ class FairNeuralRanker(LinearRanker):
             raise DataError("training needs at least one feature; the data has none.")
         if alphas.any():
             data.need_labels("training")
+            if data.n_groups < 2:
+                found = f"1 ({data.group_names[0]})" if data.n_groups else "none"
+                raise DataError(
+                    f"training with alpha > 0 compares groups and needs at least two; the data has {found}."
+                )
         threshold = data.relevance_threshold
         fairness = FairnessLoss(
             self.notion,
@@ -234,9 +243,15 @@ class FairNeuralRanker(LinearRanker):
             epochs=epochs,
             batch_queries=self.batch_queries,
             seed=self.seed,
+            strata=self._own_strata(data) if alphas.any() else None,
             progress=progress,
         )
         return networks, taken
+
+    def _own_strata(self, data: RankingData) -> NDArray[np.bool_] | None:
+        """The masks, on all rows, of a notion of the user's own, which may look at features that a batch lacks."""
+        notion = as_notion(self.notion)
+        return None if NOTIONS.get(notion.name) is notion else Cells.of(notion, data).strata
 
 
 def train_scores(

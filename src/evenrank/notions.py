@@ -43,6 +43,11 @@ class Notion:
     strata: tuple[str, ...] = ()
     alias: str = ""
 
+    def __reduce__(self) -> Any:
+        # One of ours is pickled by its name: its masks are no function of a module.
+        own = NOTIONS.get(self.name) is self
+        return (as_notion, (self.name,)) if own else (Notion, (self.name, self.masks, self.strata, self.alias))
+
     def stratum(self, number: int) -> str:
         return self.strata[number] if number < len(self.strata) else f"stratum {number}"
 

@@ -73,3 +73,37 @@ def test_a_model_trains_ranks_and_is_swept_by_name(run, credit, model):
     assert result.methods == [model]
     assert len(result) == 4
     assert np.isfinite(result.curve("dp", 5).violation).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "setting"),
+    [
+        ("lightgbm", "n_estimators=many"),
+        ("xgboost", "max_depth=deep"),
+        ("xgboost", "objective=zz"),
+        ("mlp", "hidden=64"),
+        ("mlp", "momentum=much"),
+        ("mlp", "device=abacus"),
+    ],
+)
+def test_an_option_the_library_refuses_is_one_line(capsys, credit, model, setting):
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "rows.parquet", "--model", model, "--set", setting])
+    told = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2
+    assert len(told) == 1
+    assert setting.partition("=")[0] in told[0]
+
+
+def test_what_lightgbm_prints_stays_out_of_the_json(run, credit):
+    told = run("train", "rows.parquet", "--model", "lightgbm", "--set", "nonsense=1", *SMALL["lightgbm"], "--json")
+    assert json.loads(told)["method"] == "lightgbm"
+
+
+@pytest.mark.parametrize("setting", ["lightgbm.n_estimators=many", "xgboost.max_depth=deep", "mlp.device=abacus"])
+def test_a_sweep_says_what_the_library_refuses_in_one_line(capsys, credit, setting):
+    model = setting.partition(".")[0]
+    with pytest.raises(SystemExit) as ended:
+        main(["sweep", "rows.parquet", "--methods", model, "--notions", "dp", "--set", setting, "-o", "run"])
+    assert ended.value.code == 2
+    assert f"{model} does not take {setting.partition('.')[2]}" in capsys.readouterr().err.splitlines()[-1]

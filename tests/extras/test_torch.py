@@ -488,3 +488,57 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(Path(__file__).parents[2] / "examples" / "torch_one_line.py"), run_name="__main__")
     before, after = (float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()[-2:])
     assert after < before / 2
+
+
+def test_groups_may_be_floating_whole_numbers():
+    scores, relevance = torch.tensor([3.0, 1.0, 1.0, 9.0]), torch.ones(4)
+    fairness = et.FairnessLoss("dp")
+    assert fairness(scores, relevance, torch.tensor([0.0, 0.0, 1.0, float("nan")])).item() == 1
+    with pytest.raises(DataError, match=r"group must hold whole numbers .*; got 0\.5"):
+        fairness(scores, relevance, torch.tensor([0.5, 0.0, 1.0, 1.0]))
+
+
+def test_a_fairness_loss_can_be_pickled():
+    fairness = pickle.loads(pickle.dumps(et.FairnessLoss("eod", target="topk")))
+    assert fairness.notion.name == "equalized_odds"
+
+
+@pytest.mark.parametrize("loss", [et.SquaredLoss, et.LogisticLoss, et.RankNetLoss, et.ListNetLoss])
+def test_a_batch_without_rows_has_a_loss_of_0(loss):
+    scores = torch.zeros(0, requires_grad=True)
+    value = loss()(scores, torch.zeros(0), None, torch.zeros(0))
+    value.backward()
+    assert value.item() == 0
+
+
+@pytest.mark.parametrize("hidden", [64, "64,32"])
+def test_hidden_must_be_a_list(hidden):
+    with pytest.raises(ConfigError, match="hidden must be a list of widths"):
+        et.FairNeuralRanker(alpha=0, hidden=hidden).fit(random_data(0))
+
+
+def test_one_group_cannot_be_compared():
+    data = random_data(0)
+    with pytest.raises(DataError, match="at least two"):
+        et.FairNeuralRanker(alpha=1.0, epochs=1).fit(data.with_group(np.zeros(data.n_rows, int)))
+
+
+@pytest.mark.parametrize("scope", ["amortized", "per_query"])
+def test_a_notion_of_ones_own_sees_the_features_in_training(scope):
+    data = random_data(0)
+    first = data.feature_names[0]
+    own = er.Notion("banded", lambda rows: [rows.column(first) < 0, rows.column(first) >= 0])
+    masks = [data.to_caller(mask) for mask in own.masks(data)]
+    settings: dict[str, Any] = {"alpha": 3.0, "scope": scope, "epochs": 2, "batch_queries": 5, "target": "score"}
+    one, two = (et.FairNeuralRanker(notion, **settings).fit(data).predict(data) for notion in (own, masks))
+    np.testing.assert_array_equal(one, two)
+    assert np.abs(one - et.FairNeuralRanker("dp", **settings).fit(data).predict(data)).max() > 1e-6
+
+
+def test_strata_of_a_batch_stand_for_the_notion():
+    rng = np.random.default_rng(0)
+    scores, relevance = torch.tensor(rng.normal(size=40)), torch.tensor(rng.integers(0, 2, 40))
+    group, qid = torch.tensor(rng.integers(-1, 3, 40)), torch.tensor(rng.integers(0, 6, 40))
+    rows = scores, relevance, group, qid
+    given = et.FairnessLoss("dp", target="topk", k=2)(*rows, strata=torch.stack([relevance == 0, relevance == 1]))
+    assert given.item() == pytest.approx(et.FairnessLoss("eod", target="topk", k=2)(*rows).item(), abs=1e-12)

@@ -236,3 +236,16 @@ def test_bare_callables_take_rows_that_stand_together_only() -> None:
     assert as_rows(([1, 0], ["a", "b"], [7, 7])).n_rows == 2
     with pytest.raises(DataError, match="must stand together"):
         as_rows(([1, 0, 1], ["a", "b", "a"], [7, 8, 7]))
+
+
+@pytest.mark.parametrize("alpha", [-1, float("nan"), float("inf"), "x", None])
+def test_a_strength_that_is_no_number_from_0_is_refused(alpha):
+    with pytest.raises(ConfigError, match="alpha must be a finite number"):
+        check_groups(rows(), alpha, None)
+
+
+def test_a_violation_that_the_rows_do_not_define_cannot_be_asked_for():
+    data = RankingData.from_arrays(np.zeros((4, 0)), [1, 0, 1, 1], ["a", "a", "b", "b"], [1, 1, 1, 1])
+    base = base_gradients("squared", data)
+    with pytest.warns(DataWarning), pytest.raises(ConfigError, match="max_violation needs eod@5"):
+        FairObjective(data, base, notion="eod", target="score", max_violation=0.1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ import evenrank as er
 from evenrank.cli import common, options, show
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, choose
-from evenrank.experiment.methods import METHODS, other_group
+from evenrank.experiment.methods import METHODS, other_group, refusals
 from evenrank.extras import require
 from evenrank.notions import SCOPES
 
@@ -101,11 +102,13 @@ def train(
         common.need_groups(data, file, "Name the group column with --group, or train without groups with --alpha 0.")
     shared = {"relevance_threshold": threshold, "seed": seed, "verbose": not as_json and sys.stderr.isatty()}
     given = {"k" if name == "target_k" else name: value for name, value in targets.items() if value is not None}
-    ranker = _ranker(method, notion, alpha, scope, protected, linear, given, shared, own, data)
-    began = time.perf_counter()
-    ranker.fit(data)
-    seconds = time.perf_counter() - began
-    scores = ranker.predict(data)
+    # LightGBM prints on stdout of options it does not know.
+    with refusals(method, own if method in ADAPTERS else {}), redirect_stdout(sys.stderr):
+        ranker = _ranker(method, notion, alpha, scope, protected, linear, given, shared, own, data)
+        began = time.perf_counter()
+        ranker.fit(data)
+        seconds = time.perf_counter() - began
+        scores = ranker.predict(data)
     common.warn_if_tied(scores, data)
     used = float(getattr(ranker, "alpha_", alpha))
     asked = {"method": method, "notion": notion, "alpha": used, "solver": solver, "features": data.n_features}

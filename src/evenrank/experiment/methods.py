@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, EvenrankError
 from evenrank.rankers.fastar import FAStar, protected_code
 from evenrank.rankers.path import FairnessPath, fairness_path, strength_grid
 
@@ -146,13 +147,30 @@ def _fastar(task: Task, *, adjust: bool, larger: bool) -> Iterator[Part]:
             yield Part(grouping, ANY, k, out)
 
 
+@contextmanager
+def refusals(name: str, settings: Mapping[str, Any]) -> Iterator[None]:
+    """An error of the library that trains, where it was given options of its own, as a ConfigError of one line."""
+    try:
+        yield
+    except EvenrankError:
+        raise
+    except Exception as error:
+        if not settings:
+            raise
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        given = " and ".join(f"{option}={value}" for option, value in settings.items())
+        raise ConfigError(f"{name} does not take {given}: {reason}") from None
+
+
 def _boosted(task: Task, *, library: str) -> Iterator[Part]:
     """Trees, one strength after the other, one thread."""
     adapter = import_module(f"evenrank.{library}")
     options = {"random_state": task.seed, **task.settings}
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         for notion in task.notions:
-            scores = [adapter.train_scores(train, test, notion, alpha, **options) for alpha in task.strengths.tolist()]
+            strengths = task.strengths.tolist()
+            with refusals(library, task.settings):
+                scores = [adapter.train_scores(train, test, notion, alpha, **options) for alpha in strengths]
             yield Part(grouping, notion, None, np.stack(scores, axis=1))
 
 
@@ -162,7 +180,9 @@ def _neural(task: Task) -> Iterator[Part]:
     options = {"seed": task.seed, **task.settings}
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         for notion in task.notions:
-            yield Part(grouping, notion, None, adapter.train_scores(train, test, notion, task.strengths, **options))
+            with refusals("mlp", task.settings):
+                scores = adapter.train_scores(train, test, notion, task.strengths, **options)
+            yield Part(grouping, notion, None, scores)
 
 
 def _model_method(name: str, title: str, run: Callable[[Task], Iterator[Part]], extra: str) -> Method:

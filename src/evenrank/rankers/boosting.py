@@ -92,6 +92,9 @@ class FairObjective:
         self._last: NDArray[Any] | None = None
         self._last_top: NDArray[Any] | None = None
         self.measured = None if max_violation is None else TopViolation(data, notion=notion, k=k, scope=scope)
+        if self.measured is not None and self.measured.contrast.pairs.missing:
+            name = self.measured.name
+            raise ConfigError(f"max_violation needs {name}, which these rows do not define. Set alpha instead.")
 
     def __call__(self, scores: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Derivatives for scores (n,), in stored order."""
@@ -192,6 +195,10 @@ def base_gradients(name: str, data: RankingData, rule: Any = None) -> Gradients:
 
 
 def check_groups(data: RankingData, alpha: float, max_violation: float | None) -> None:
+    """Numbers that can be used, and groups where something is asked of them."""
+    check_number(alpha, "alpha", least=0)
+    if max_violation is not None:
+        check_number(max_violation, "max_violation", least=0)
     if not data.n_groups and (alpha > 0 or max_violation is not None):
         asked = f"alpha={alpha:g}" if max_violation is None else f"max_violation={max_violation:g}"
         raise ConfigError(f"{asked} needs groups: pass sensitive_features, a label a row, or set alpha=0.")
