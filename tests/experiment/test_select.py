@@ -10,7 +10,7 @@ import pytest
 
 import evenrank as er
 from evenrank.errors import ConfigError, DataWarning
-from evenrank.experiment.select import RULES
+from evenrank.experiment.select_rules import RULES
 from evenrank.experiment.trials import Sweep
 
 GRID = [0.0, 0.1, 1.0, 10.0]

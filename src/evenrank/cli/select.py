@@ -12,7 +12,7 @@ import typer
 import evenrank as er
 from evenrank.cli import common, options, show, show_sweep
 from evenrank.errors import DataWarning, choose
-from evenrank.experiment.select import RULES
+from evenrank.experiment.select_rules import RULES
 
 ALL = "all"
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +12,14 @@ from numpy.typing import NDArray
 from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning, choose
-from evenrank.experiment.curves import mean_and_error, pareto_front
+from evenrank.experiment.curves import mean_and_error
 from evenrank.experiment.methods import METHODS, Task
+from evenrank.experiment.select_rules import FOUR_FIFTHS, RULES, Means, Rule, Table, least
 from evenrank.experiment.sweep import ONE
 from evenrank.experiment.trials import Sweep
 from evenrank.notions import as_notion
 
-FOUR_FIFTHS = 0.8
 RATIO = "four_fifths"
-STRAIGHT = 1e-9  # a front that bends less has no knee
 
 
 @dataclass(frozen=True)
@@ -155,111 +153,6 @@ def _three(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.3f}"
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Every strength of every method as a row, every repeat as a column."""
-
-    method: NDArray[Any]
-    strength: NDArray[np.float64]
-    quality: NDArray[np.float64]
-    violation: NDArray[np.float64]
-    ratio: NDArray[np.float64]
-    spread: str
-
-    def means(self, repeats: NDArray[np.int64]) -> Means:
-        """Averages over some of the repeats."""
-        quality, error = mean_and_error(self.quality[:, repeats], self.spread)
-        violation, ratio = (mean_and_error(table[:, repeats])[0] for table in (self.violation, self.ratio))
-        zero = np.flatnonzero(self.strength == 0)
-        # Methods may have baselines of their own; a choice is held against the best of them.
-        base = int(zero[np.argmax(np.where(np.isnan(quality[zero]), -np.inf, quality[zero]))])
-        return Means(quality, error, violation, ratio, base)
-
-
-@dataclass(frozen=True, eq=False)
-class Means:
-    """Averages of each row, (rows,), and the row of the baseline: strength 0 of the method that is best there."""
-
-    quality: NDArray[np.float64]
-    error: NDArray[np.float64]
-    violation: NDArray[np.float64]
-    ratio: NDArray[np.float64]
-    base: int
-
-    @property
-    def fairer(self) -> NDArray[np.bool_]:
-        """Those whose violation is known and below the baseline's."""
-        return np.asarray(self.violation < self.violation[self.base])
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What is asked and what to say if nothing has it, in words; and the row it picks from the means, or None."""
-
-    asked: str
-    lacking: str
-    pick: Callable[[Means, float], int | None]
-
-
-def _least(values: NDArray[np.float64], allowed: NDArray[np.bool_]) -> int | None:
-    """The first row with the least value among those allowed."""
-    allowed = allowed & ~np.isnan(values)
-    return int(np.argmin(np.where(allowed, values, np.inf))) if allowed.any() else None
-
-
-def _free(means: Means, _: float) -> int | None:
-    allowed = np.nan_to_num(means.error + means.error[means.base])  # an unknown error allows no loss
-    return _least(means.violation, (means.quality[means.base] - means.quality <= allowed) & means.fairer)
-
-
-def _within(means: Means, tolerance: float) -> int | None:
-    best = np.where(np.isnan(means.quality), -np.inf, means.quality).max()
-    return _least(means.violation, (means.quality >= (1 - tolerance) * best) & means.fairer)
-
-
-def _four_fifths(means: Means, _: float) -> int | None:
-    met = means.ratio >= FOUR_FIFTHS
-    # Nothing needs doing where the baseline meets it.
-    return means.base if met[means.base] else _least(-means.quality, met)
-
-
-def _knee(means: Means, _: float) -> int | None:
-    """On axes from 0 to 1, the point of the front farthest above the line between the front's ends."""
-    eligible = means.fairer
-    eligible[means.base] = True
-    front = np.flatnonzero(pareto_front(means.quality, np.where(eligible, means.violation, np.nan)))
-    if len(front) < 3:
-        return None
-    quality, violation = means.quality[front], means.violation[front]
-    above = (quality - quality.min()) / np.ptp(quality) - (violation - violation.min()) / np.ptp(violation)
-    farthest = int(np.argmax(above))
-    return int(front[farthest]) if above[farthest] > STRAIGHT else None
-
-
-RULES = {
-    "free": Rule(
-        "the smallest gap without a significant loss of {quality}",
-        "no strength lowers the gap without a significant loss of {quality}",
-        _free,
-    ),
-    "four_fifths": Rule(
-        "the best {quality} of those that meet the four-fifths rule",
-        "no strength meets the four-fifths rule",
-        _four_fifths,
-    ),
-    "within": Rule(
-        "the smallest gap with {quality} within {share} of the best",
-        "no strength lowers the gap with {quality} within {share} of the best",
-        _within,
-    ),
-    "knee": Rule(
-        "the knee of the trade-off between gap and {quality}",
-        "the trade-off between gap and {quality} has no knee",
-        _knee,
-    ),
-}
-
-
 def select(
     sweep: Sweep,
     notion: str,
@@ -318,7 +211,7 @@ def select(
     picked = RULES[rule].pick(means, tolerance)
     near = None
     if rule == RATIO and picked is None:
-        near = _least(-means.ratio, np.ones(len(means.ratio), bool))
+        near = least(-means.ratio, np.ones(len(means.ratio), bool))
     row = means.base if picked is None else picked
     made = Choice(
         rule=rule,
