@@ -14,7 +14,7 @@ test: $(VENV)/.dev
 
 test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -n 2 -m "extras and not slow" tests/extras
-	$(BIN)/python -m pytest -n 2 src/evenrank/torch.py src/evenrank/_torch_*.py src/evenrank/lightgbm.py src/evenrank/xgboost.py
+	$(BIN)/python -m pytest -n 2 src/evenrank/torch src/evenrank/lightgbm.py src/evenrank/xgboost.py
 
 # Opens the pages in the system's Chromium; without one, and not being root on Debian to install it, the tests skip.
 test-browser: $(VENV)/.browser

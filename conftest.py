@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 ADAPTERS = {
-    "torch": ["src/evenrank/torch.py", "src/evenrank/_torch_*.py"],
+    "torch": ["src/evenrank/torch/*.py"],
     "lightgbm": ["src/evenrank/lightgbm.py"],
     "xgboost": ["src/evenrank/xgboost.py"],
-    "numba": ["src/evenrank/rankers/lambdarank.py", "src/evenrank/rankers/soft_topk.py"],
+    "numba": ["src/evenrank/boosting/lambdarank.py", "src/evenrank/boosting/soft_topk.py"],
     "onnxruntime": ["src/evenrank/features/graph.py"],
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import common
 import evenrank as er
-from evenrank.rankers import fastar
+from evenrank.rerankers import fastar
 
 P, SIGNIFICANCE = 0.5, 0.1
 

@@ -17,8 +17,8 @@ import evenrank as er
 import evenrank.torch as et
 from common import parser, start, table, timed
 from curves import COLUMNS, FOLDS, K, hard_synthetic, random_ranking, summary, synthetic
-from evenrank._torch_losses import LOSSES
-from evenrank._torch_network import Networks, train
+from evenrank.torch.losses import LOSSES
+from evenrank.torch.network import Networks, train
 
 TARGETS = ("score", "probability", "topk", "exposure")
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import common
-from evenrank.experiment.paper import CPU_HOURS
+from evenrank.paper.printed import CPU_HOURS
 
 PAPER_MINUTES = {"amortized": 1, "fastar": 1, "deltr": 11, "per_query": 17}
 PAPER_RUNS = 1170

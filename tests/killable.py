@@ -83,8 +83,8 @@ def main() -> None:
     import warnings
 
     import evenrank as er
-    import evenrank.rankers.deltr
-    import evenrank.rankers.fastar
+    import evenrank.linear.deltr
+    import evenrank.rerankers.fastar
 
     data = er.datasets.german_credit("age", lists=60, items=12)
     er.sweep  # noqa: B018 - imports it

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenrank.checks import MappedPages, block_rows
 from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
+from evenrank.row_checks import MappedPages, block_rows
 
 N = 7
 COLUMNS: dict[str, list[Any]] = {
@@ -263,7 +263,7 @@ def test_grouped_memmap_stays_the_same_file(tmp_path: Path) -> None:
 
 
 def test_ungrouped_memmap_stays_a_memmap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenrank.checks.BLOCK_BYTES", 2 * 8 * 2)  # blocks of two rows
+    monkeypatch.setattr("evenrank.row_checks.BLOCK_BYTES", 2 * 8 * 2)  # blocks of two rows
     assert block_rows(2) == 2
     X, data = memmap(tmp_path, [3, 1, 3, 1, 2])
     assert isinstance(data.features, np.memmap)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenrank as er
-import evenrank.checks
+import evenrank.row_checks
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.moments import Moments, contrast_rows
@@ -64,7 +64,7 @@ CASES = {
 def test_sums_are_those_over_the_rows(
     options: Any, group_aware: bool, block_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evenrank.checks, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(evenrank.row_checks, "BLOCK_BYTES", block_bytes)
     data = random_data(1, **options)
     found = Moments.of(data, group_aware=group_aware)
     assert found.n_rows == data.n_rows
@@ -203,7 +203,7 @@ def test_more_rows_than_there_are_cannot_be_subtracted() -> None:
 
 @pytest.mark.parametrize("parts", [1, 3])
 def test_large_offsets_cost_no_digits(parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evenrank.checks, "BLOCK_BYTES", 8 * 2 * 100)
+    monkeypatch.setattr(evenrank.row_checks, "BLOCK_BYTES", 8 * 2 * 100)
     rng = np.random.default_rng(6)
     small = rng.normal(size=(900, 2))
     X = small + np.array([1e9, -3e8])
@@ -219,7 +219,7 @@ def test_large_offsets_cost_no_digits(parts: int, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e9, 1e-9, 1 / 3])
 def test_a_constant_feature_has_deviation_one(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
     # Over so many rows and blocks rounding makes the mean differ from the value.
-    monkeypatch.setattr(evenrank.checks, "BLOCK_BYTES", 8 * 2 * 99)
+    monkeypatch.setattr(evenrank.row_checks, "BLOCK_BYTES", 8 * 2 * 99)
     X = np.column_stack([np.full(1003, value), np.arange(1003.0)])
     weight = np.random.default_rng(0).uniform(0.1, 1, 1003)
     for sample_weight in (None, weight):
@@ -238,7 +238,7 @@ def test_a_memmap_is_summed_block_by_block(tmp_path: Path, monkeypatch: pytest.M
     names = np.array(expected.group_names)[expected.group]
     data = RankingData.from_arrays(file, expected.relevance, names, expected.query_of_row)
     assert isinstance(data.features, np.memmap)
-    monkeypatch.setattr(evenrank.checks, "BLOCK_BYTES", 8 * 3 * 64)
+    monkeypatch.setattr(evenrank.row_checks, "BLOCK_BYTES", 8 * 3 * 64)
     assert len(list(data.blocks())) == 8
     found = Moments.of(data)
     monkeypatch.undo()
@@ -270,7 +270,7 @@ def test_per_query_contrasts_are_block_by_block(
     notion: str, group_aware: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = random_data(9, groups=3, unknown=True, weighted=True)
-    monkeypatch.setattr(evenrank.checks, "BLOCK_BYTES", 8 * 3 * 11)
+    monkeypatch.setattr(evenrank.row_checks, "BLOCK_BYTES", 8 * 3 * 11)
     contrast = bind(notion, data, scope="per_query", training=True)
     wide = np.hstack([data.features, group_columns(data)]) if group_aware else np.array(data.features)
     found = contrast_rows(contrast, data, group_aware=group_aware)

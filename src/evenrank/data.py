@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.checks import (
+from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.row_checks import (
     UNKNOWN,
     Locate,
     MappedPages,
@@ -36,7 +37,6 @@ from evenrank.checks import (
     listed,
     refuse_duplicates,
 )
-from evenrank.errors import ConfigError, DataError, DataWarning
 
 
 @dataclass(frozen=True, eq=False, repr=False)

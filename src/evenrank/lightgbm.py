@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.data import RankingData
-from evenrank.errors import DataError
-from evenrank.extras import require
-from evenrank.notions import NotionLike
-from evenrank.rankers import model_file
-from evenrank.rankers.boosting import (
+from evenrank.boosting.file import columns, loaded, saved
+from evenrank.boosting.objective import (
     BASES,
     TARGET,
     FairBoosted,
@@ -23,8 +19,12 @@ from evenrank.rankers.boosting import (
     base_gradients,
     check_groups,
 )
-from evenrank.rankers.boosting_file import columns, loaded, saved
-from evenrank.rankers.boosting_rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
+from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
+from evenrank.data import RankingData
+from evenrank.errors import DataError
+from evenrank.extras import require
+from evenrank.notions import NotionLike
+from evenrank.rankers import model_file
 
 lightgbm = require("lightgbm")
 require("numba")
@@ -206,7 +206,7 @@ def _evaluated(sets: Any) -> dict[str, Any]:
 
 def lambdarank_rule(params: dict[str, Any]) -> Any:
     """LightGBM's LambdaRank for its parameters sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain."""
-    from evenrank.rankers.lambdarank import LambdaRank
+    from evenrank.boosting.lambdarank import LambdaRank
 
     gains = params.get("label_gain") or ()
     if isinstance(gains, str):

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.checks import group_codes, listed
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.notions import NOTIONS, Cells, Contrast, Notion, NotionLike, Pairs, as_notion, warn_empty
+from evenrank.row_checks import group_codes, listed
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
-from evenrank.extras import require
-from evenrank.notions import NotionLike
-from evenrank.rankers import model_file
-from evenrank.rankers.boosting import (
+from evenrank.boosting.file import columns, loaded, saved
+from evenrank.boosting.objective import (
     BASES,
     TARGET,
     FairBoosted,
@@ -23,8 +19,12 @@ from evenrank.rankers.boosting import (
     base_gradients,
     check_groups,
 )
-from evenrank.rankers.boosting_file import columns, loaded, saved
-from evenrank.rankers.boosting_rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
+from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError
+from evenrank.extras import require
+from evenrank.notions import NotionLike
+from evenrank.rankers import model_file
 
 xgboost = require("xgboost")
 require("numba")
@@ -226,7 +226,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
 
 def lambdarank_rule(params: dict[str, Any]) -> Any:
     """XGBoost's LambdaRank for its parameters of that name, and ndcg_exp_gain."""
-    from evenrank.rankers.lambdarank import LambdaRank
+    from evenrank.boosting.lambdarank import LambdaRank
 
     if params.get("lambdarank_pair_method", "topk") != "topk" or params.get("lambdarank_unbiased", False):
         raise ConfigError(

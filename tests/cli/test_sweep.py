@@ -16,8 +16,8 @@ import pytest
 
 import evenrank as er
 from evenrank.experiment.examples import Titles
-from evenrank.experiment.methods import METHODS
 from evenrank.experiment.run_folder import RunFolder
+from evenrank.methods.registry import METHODS
 
 QUICK = ["--notions", "dp", "--strengths", "0.1,1", "--k", "3", "--folds", "3"]
 ASKED = {"notions": ["dp"], "strengths": [0.1, 1], "ks": [3], "folds": 3}

@@ -261,7 +261,7 @@ def test_methods_used_the_wrong_way(run, save, logged, command, says):
 
 
 def test_methods_are_listed(run):
-    from evenrank.experiment.methods import METHODS
+    from evenrank.methods.registry import METHODS
 
     listed = run("methods").out
     assert all(name in listed for name in METHODS)

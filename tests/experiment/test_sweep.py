@@ -16,11 +16,11 @@ import pytest
 
 import evenrank as er
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.experiment import methods
 from evenrank.experiment.curves import Curve
 from evenrank.experiment.examples import Titles, choose_queries, describe, pack, top_places, unpack
 from evenrank.experiment.run_folder import RunFolder
 from evenrank.experiment.trials import Sweep
+from evenrank.methods import registry as methods
 
 
 @pytest.fixture(scope="module")

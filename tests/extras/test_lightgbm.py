@@ -21,9 +21,9 @@ pytest.importorskip("numba", reason="installed by make test-extras")
 
 from sklearn.base import clone  # noqa: E402
 
-from evenrank.rankers.boosting import FLOOR, smoothing  # noqa: E402
-from evenrank.rankers.lambdarank import LambdaRank  # noqa: E402
-from evenrank.rankers.soft_topk import FastTopK  # noqa: E402
+from evenrank.boosting.lambdarank import LambdaRank  # noqa: E402
+from evenrank.boosting.objective import FLOOR, smoothing  # noqa: E402
+from evenrank.boosting.soft_topk import FastTopK  # noqa: E402
 from evenrank.targets import FairnessTerm, bind_target  # noqa: E402
 
 TINY = 1e-12  # a strength that changes nothing but takes our objective instead of LightGBM's

@@ -30,7 +30,7 @@ from linear_oracles import random_data
 pytestmark = pytest.mark.extras
 torch = pytest.importorskip("torch", reason="installed by make test-extras")
 et = import_module("evenrank.torch")
-network = import_module("evenrank._torch_network")
+network = import_module("evenrank.torch.network")
 
 NOTIONS = ["dp", "eop", "eod"]
 SCOPES = ["amortized", "per_query"]
@@ -55,7 +55,7 @@ def as_data(relevance: Any, group: Any, qid: Any) -> er.RankingData:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_in_the_docstrings(module: str) -> None:
-    found = doctest.testmod(import_module(f"evenrank._torch_{module}"))
+    found = doctest.testmod(import_module(f"evenrank.torch.{module}"))
     assert found.failed == 0
     assert found.attempted > 0 or module == "network"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import evenrank as er
-from evenrank.experiment.methods import ANY
 from evenrank.experiment.trials import Sweep
+from evenrank.methods.registry import ANY
 from evenrank.page.payload import DIGITS, embedded, group_shares, payload, rates_at, runs, start
 from pages import HOSTILE
 

@@ -11,10 +11,10 @@ import typer
 from numpy.typing import NDArray
 
 import evenrank as er
+from evenrank.audits.audit import GAPS, UNLABELLED, Audit
 from evenrank.cli import common, options
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, choose
-from evenrank.experiment.audit import GAPS, UNLABELLED, Audit
 from evenrank.io.files import write_whole
 from evenrank.io.registry import format_of
 from evenrank.measures import parse_measure

@@ -14,7 +14,7 @@ from evenrank.cli import common, options, show
 from evenrank.data import RankingData
 from evenrank.experiment.examples import Titles
 from evenrank.io.files import write_whole
-from evenrank.rankers.progress import bar
+from evenrank.progress import bar
 
 
 def demo(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenrank.cli import common, options, show
-from evenrank.experiment.methods import METHODS
+from evenrank.methods.registry import METHODS
 
 
 def methods(as_json: options.Json = False) -> None:

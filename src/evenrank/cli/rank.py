@@ -11,8 +11,8 @@ import typer
 import evenrank as er
 from evenrank.cli import common, options, show
 from evenrank.errors import ConfigError, choose
-from evenrank.experiment.methods import METHODS
 from evenrank.io.files import write_whole
+from evenrank.methods.registry import METHODS
 
 
 def rank(

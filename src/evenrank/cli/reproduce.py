@@ -16,10 +16,10 @@ from evenrank.cli import common, options, show
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, choose
 from evenrank.experiment.examples import Titles
-from evenrank.experiment.paper import CPU_HOURS
-from evenrank.experiment.reproduce import EXPERIMENTS, PAPER_METHODS, Experiment, Reproduction
-from evenrank.experiment.reproduce import reproduce as run
-from evenrank.rankers.progress import bar
+from evenrank.paper.printed import CPU_HOURS
+from evenrank.paper.reproduce import EXPERIMENTS, PAPER_METHODS, Experiment, Reproduction
+from evenrank.paper.reproduce import reproduce as run
+from evenrank.progress import bar
 
 FEW_QUERIES = 5000  # fewer give the paper's five epochs too few batches to move the weights
 TITLED = 20_000  # more queries than this and their texts would take longer to read than they are worth

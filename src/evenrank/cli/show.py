@@ -15,14 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 import evenrank as er
+from evenrank.audits.audit import GAPS, QUALITY, RATIO, UNLABELLED
+from evenrank.audits.words import TITLES
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
-from evenrank.experiment.audit import GAPS, QUALITY, RATIO, UNLABELLED
-from evenrank.experiment.audit_words import TITLES
-from evenrank.experiment.methods import Method
 from evenrank.experiment.trials import Sweep
 from evenrank.extras import EXTRA_OF
 from evenrank.measures import measure_names
+from evenrank.methods.registry import Method
 from evenrank.notions import NOTIONS
 from evenrank.page.report import answer, percent, with_error
 from evenrank.ranking import check_k

@@ -16,9 +16,9 @@ from evenrank.cli import common, options, show, show_sweep
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, choose
 from evenrank.experiment.examples import Titles
-from evenrank.experiment.methods import METHODS
+from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS
-from evenrank.rankers.progress import bar
+from evenrank.progress import bar
 
 ALL = "all"
 ALIASES = [notion.alias for notion in NOTIONS.values()]

@@ -16,8 +16,8 @@ import evenrank as er
 from evenrank.cli import common, options, show
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, choose
-from evenrank.experiment.methods import METHODS, other_group, refusals
 from evenrank.extras import require
+from evenrank.methods.registry import METHODS, other_group, refusals
 from evenrank.notions import SCOPES
 
 TRAINED = [method.name for method in METHODS.values() if method.kind == "in-processing"]

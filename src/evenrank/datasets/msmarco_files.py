@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.checks import listed
 from evenrank.datasets.json_scan import CHUNK, JsonScanner
 from evenrank.errors import DataError
 from evenrank.features.spool import TextSpool
 from evenrank.io.files import unreadable
+from evenrank.row_checks import listed
 
 NEEDED = ("passages", "query", "query_id")
 PASSAGE = ("is_selected", "passage_text", "url")

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.checks import freeze, tidy_labels
 from evenrank.data import RankingData
 from evenrank.datasets.msmarco_files import Record, read_records
 from evenrank.errors import DataError, DataWarning
 from evenrank.features.spool import TextSpool
 from evenrank.io.files import write_whole
+from evenrank.row_checks import freeze, tidy_labels
 
 # The suffixes that make the first group; every other host is in the group "other".
 GROUPINGS = {"com": ("com",), "ext": ("com", "org", "gov", "edu", "net")}

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evenrank.checks import listed
 from evenrank.errors import DataError
 from evenrank.io.columns import shown
 from evenrank.io.csv import TextTable, header, load_table
 from evenrank.io.files import load_text
+from evenrank.row_checks import listed
 
 TRAINING = "fair-TREC-training-sample.json"
 AUTHOR_GROUPS = "fair-TREC-sample-author-groups.csv"

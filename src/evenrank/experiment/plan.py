@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from evenrank.data import RankingData
 from evenrank.errors import DataWarning
 from evenrank.experiment.examples import pack, top_places
-from evenrank.experiment.methods import METHODS, Task
 from evenrank.measures import measure_names, measure_with_rates
+from evenrank.methods.registry import METHODS, Task
 from evenrank.notions import NOTIONS
 
 QUALITIES = ("ndcg", "precision")

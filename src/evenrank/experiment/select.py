@@ -13,10 +13,10 @@ from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning, choose
 from evenrank.experiment.curves import mean_and_error
-from evenrank.experiment.methods import METHODS, Task
 from evenrank.experiment.select_rules import FOUR_FIFTHS, RULES, Means, Rule, Table, least
 from evenrank.experiment.sweep import ONE
 from evenrank.experiment.trials import Sweep
+from evenrank.methods.registry import METHODS, Task
 from evenrank.notions import as_notion
 
 RATIO = "four_fifths"

@@ -21,13 +21,13 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning, choose
 from evenrank.experiment.examples import PLACES, Titles, choose_queries, describe, group_texts
 from evenrank.experiment.facts import data_facts
-from evenrank.experiment.methods import METHODS
 from evenrank.experiment.plan import Block, Groupings, Plan, Runner
 from evenrank.experiment.run_folder import TRIALS, Journal, RunFolder
 from evenrank.experiment.trials import Sweep
 from evenrank.extras import require
+from evenrank.linear.path import SCALES, SOLVERS
+from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS, as_notion
-from evenrank.rankers.path import SCALES, SOLVERS
 from evenrank.ranking import check_k
 
 FOLDS = 5

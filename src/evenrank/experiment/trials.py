@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.experiment.curves import Curve, mean_and_error
 from evenrank.experiment.examples import Examples, unpack
-from evenrank.experiment.methods import ANY
 from evenrank.experiment.run_folder import RunFolder
 from evenrank.extras import require
 from evenrank.io.files import write_whole
+from evenrank.methods.registry import ANY
 from evenrank.notions import as_notion
 
 KEYS = ("grouping", "method", "notion", "strength", "fold", "seed", "seconds")

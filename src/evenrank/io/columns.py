@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from evenrank.checks import Locate, frame_labels, listed
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.row_checks import Locate, frame_labels, listed
 
 SHOWN = 40
 # user → read → a format's reader → assemble → left_out: a warning names the user's line.

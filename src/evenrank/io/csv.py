@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from evenrank.checks import listed
 from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
 from evenrank.io.columns import Columns, assemble, plan
 from evenrank.io.files import Text, load_text
 from evenrank.io.records import refuse_ragged, scan
+from evenrank.row_checks import listed
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from evenrank.checks import Locate, listed
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.io.columns import Columns, labels, numbers, shown, whole_ids
 from evenrank.io.csv import header, load_table
 from evenrank.io.files import Text, load_text
 from evenrank.io.records import refuse_ragged, scan
+from evenrank.row_checks import Locate, listed
 
 RUN = ("qid", "Q0", "item", "rank", "score", "tag")
 QRELS = ("qid", "iteration", "item", "relevance")

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from evenrank.experiment.audit import Audit
-from evenrank.experiment.audit_sections import Section, sections, summary
-from evenrank.experiment.audit_words import TITLES
+from evenrank.audits.audit import Audit
+from evenrank.audits.sections import Section, sections, summary
+from evenrank.audits.words import TITLES
 from evenrank.page.skeleton import fill, page, piece, scrolled, signature, table, text_of
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from evenrank.experiment.curves import DECIMALS, Curve, pareto_front
 from evenrank.experiment.examples import Examples
-from evenrank.experiment.methods import ANY, METHODS
 from evenrank.experiment.plan import RATE, RELEVANT_RATE
 from evenrank.experiment.trials import KEYS, Sweep
+from evenrank.methods.registry import ANY, METHODS
 from evenrank.page.words import KNOB, MEANING, QUALITY, Rates, story, words
 
 DIGITS = 6

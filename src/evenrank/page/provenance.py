@@ -7,9 +7,9 @@ from html import escape
 import numpy as np
 
 from evenrank import bounds
-from evenrank.experiment.audit_words import quoted
-from evenrank.experiment.methods import METHODS
+from evenrank.audits.words import quoted
 from evenrank.experiment.trials import Sweep
+from evenrank.methods.registry import METHODS
 from evenrank.page.payload import group_shares, start
 from evenrank.page.words import words
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.experiment.audit_words import quoted
+from evenrank.audits.words import quoted
 from evenrank.experiment.curves import Curve
 
 QUALITY = {"ndcg": "NDCG", "precision": "P"}

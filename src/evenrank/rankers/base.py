@@ -13,8 +13,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, EvenrankError
+from evenrank.linear.path import linear_scores, unnamed
 from evenrank.measures import measure
-from evenrank.rankers.path import linear_scores, unnamed
 
 
 class NotFittedError(EvenrankError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]

@@ -14,10 +14,10 @@ import numpy as np
 import evenrank
 from evenrank.errors import ConfigError, DataError
 from evenrank.io.files import write_whole
+from evenrank.linear.deltr import DELTR
+from evenrank.linear.ranker import FairLinearRanker
 from evenrank.notions import as_notion
 from evenrank.rankers.base import LinearRanker, NotFittedError
-from evenrank.rankers.deltr import DELTR
-from evenrank.rankers.linear import FairLinearRanker
 
 FORMAT, VERSION = "evenrank-model", 1
 KINDS: dict[str, type[LinearRanker]] = {kind.__name__: kind for kind in (FairLinearRanker, DELTR)}

@@ -1,0 +1,225 @@
+"""An audit as sections of sentences and tables, which text, Markdown and HTML only lay out."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evenrank.audits.words import TITLES, number, span, tidy, title
+
+if TYPE_CHECKING:
+    from evenrank.audits.audit import Audit
+    from evenrank.audits.parts import Finding
+
+WIDTH = 80
+NAME = 12
+QUERY = 14
+WRAP: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, sentences and a table; a row whose first cell is indented belongs to the one above it."""
+
+    heading: str
+    sentences: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    note: str = ""
+
+
+def summary(audit: Audit) -> str:
+    """The data in one line."""
+    facts = audit.facts
+    groups = ", ".join(f"{tidy(name)} {share:.0%}" for name, share in facts["groups"].items())
+    unknown = f", unknown {facts['unknown_group_share']:.0%}" if facts["unknown_group_share"] else ""
+    labels = f", {facts['relevant_share']:.0%} relevant" if audit.labelled else ", no labels"
+    return f"{facts['rows']:,} rows, {facts['queries']:,} queries{labels}; groups: {groups}{unknown}"
+
+
+def sections(audit: Audit) -> list[Section]:
+    made = [
+        Section("What can and cannot be concluded", tuple(audit.conclusions())),
+        _gaps(audit),
+        _rates(audit),
+        _quality(audit),
+        _certified(audit),
+        _queries(audit),
+        _comparison(audit),
+    ]
+    return [section for section in made if section.sentences or section.rows]
+
+
+def _head(audit: Audit) -> tuple[str, ...]:
+    return ("", *(f"k = {k}" for k in audit.ks))
+
+
+def _level(audit: Audit) -> str:
+    return f"  {audit.confidence:.0%} interval"
+
+
+def _with_interval(audit: Audit, label: str, found: list[Finding]) -> list[tuple[str, ...]]:
+    return [
+        (label, *(number(one.interval.estimate) for one in found)),
+        (_level(audit), *(span(one.interval.low, one.interval.high) for one in found)),
+    ]
+
+
+def _gaps(audit: Audit) -> Section:
+    rows: list[tuple[str, ...]] = []
+    several = len(audit.facts["groups"]) > 2
+    uneven_lists = any(abs(one.chance) >= 0.0005 for one in audit.findings)
+    for measure in dict.fromkeys(made.measure.partition("@")[0] for made in audit.certificates):
+        first = audit.find(measure)
+        rows += _with_interval(audit, TITLES[measure] + (" (largest pair)" if several else ""), first)
+        rows.append(("  favoured", *(_ahead(one, one.favoured) for one in first)))
+        if several:
+            rows.append(("  over", *(_ahead(one, one.other) for one in first)))
+        if uneven_lists:
+            rows.append(("  in random order", *(_signed(one.chance) if one.leads else "–" for one in first)))
+        if several:
+            rows += _with_interval(audit, f"{TITLES[measure]} (mean over pairs)", audit.find(measure, "mean"))
+    note = "In random order: what would be left of the gap if each list were shuffled, + for the same group."
+    return Section("Gaps between groups (0 is even)", (), _head(audit), tuple(rows), note if uneven_lists else "")
+
+
+def _signed(value: float) -> str:
+    """Without a sign before 0."""
+    return f"{value:+.3f}" if abs(value) >= 0.0005 else "0.000"
+
+
+def _ahead(one: Finding, name: str | None) -> str:
+    """A group where a gap is shown; where strata disagree, the words tell them apart."""
+    if not one.shown:
+        return "none shown"
+    return "differs" if name is None else shorten(name, NAME)
+
+
+def _rates(audit: Audit) -> Section:
+    rows: list[tuple[str, ...]] = []
+    for stratum in dict.fromkeys(rate.stratum for rate in audit.rates):
+        for group in dict.fromkeys(rate.group for rate in audit.rates):
+            cells = [rate.interval for rate in audit.rates if (rate.stratum, rate.group) == (stratum, group)]
+            rows.append((f"{stratum.removesuffix(' rows')}: {tidy(group)}", *(number(cell.estimate) for cell in cells)))
+            rows.append((_level(audit), *(span(cell.low, cell.high) for cell in cells)))
+        if stratum == "all rows":
+            rows += _with_interval(audit, TITLES["four_fifths"], audit.find("four_fifths"))
+            rows.append(("  four-fifths rule", *(_short(verdict) for verdict in audit.verdicts().values())))
+    return Section("How often items of each group are in the top k", (), _head(audit), tuple(rows))
+
+
+def _short(verdict: str) -> str:
+    return "can't tell" if verdict == "cannot be told" else verdict
+
+
+def _quality(audit: Audit) -> Section:
+    names = [name for name in ("ndcg", "precision", "recall") if audit.find(name)]
+    rows = [row for name in names for row in _with_interval(audit, TITLES[name], audit.find(name))]
+    return Section("Quality", (), _head(audit), tuple(rows))
+
+
+def _certified(audit: Audit) -> Section:
+    rows = []
+    for measure in dict.fromkeys(made.measure.partition("@")[0] for made in audit.certificates):
+        found = [made for made in audit.certificates if made.measure.partition("@")[0] == measure]
+        rows.append((_notion(measure), *("vacuous" if made.vacuous else f"≤ {made.bound:.3f}" for made in found)))
+    note = f"With {audit.confidence:.0%} confidence each. Vacuous: the bound is 1 or more and says nothing."
+    return Section("Certified for new queries", (), _head(audit), tuple(rows), note)
+
+
+def _notion(measure: str) -> str:
+    return TITLES[measure].removesuffix(" gap")
+
+
+def _queries(audit: Audit) -> Section:
+    measures = list(dict.fromkeys(one.measure for one in audit.influences))
+    columns = [[one for one in audit.influences if one.measure == measure] for measure in measures]
+    depth = max(map(len, columns), default=0)
+    rows = []
+    for i in range(depth):
+        cells = [f"{shorten(c[i].query, QUERY)} {c[i].without:.4f}" if i < len(c) else "" for c in columns]
+        rows.append((str(i + 1), *cells))
+    head = ("", *(_notion(m.partition("@")[0]) for m in measures))
+    if rows:
+        rows.insert(0, ("now", *(f"{column[0].gap:.4f}" for column in columns)))
+    note = f"At k = {audit.main_k}: the gap now, and what it would be without each query."
+    return Section("Queries that weigh most", (), head, tuple(rows), note)
+
+
+def _comparison(audit: Audit) -> Section:
+    rows = [
+        (
+            title(one.measure),
+            number(one.a),
+            number(one.b),
+            _signed(one.difference),
+            f"{_signed(one.low)} to {_signed(one.high)}",
+            f"{one.adjusted:.3f}",
+        )
+        for one in audit.comparison
+    ]
+    head = ("", "this", "other", "change", f"{audit.confidence:.0%} interval", "p (Holm)")
+    level = f"{1 - audit.confidence:.2g}"
+    note = f"Paired by query. p is corrected for the number of lines; below {level} the change is more than chance."
+    return Section("Compared with the other ranking", (), head, tuple(rows), note)
+
+
+def shorten(text: str, width: int) -> str:
+    text = tidy(text)
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def as_text(audit: Audit, heading: str) -> str:
+    """80 columns wide, unless names or many cut-offs need more."""
+    parts = [heading, "", *textwrap.wrap(summary(audit), WIDTH)]
+    for section in sections(audit):
+        parts += ["", section.heading, "─" * len(section.heading)]
+        for sentence in section.sentences:
+            parts += textwrap.wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  ", **WRAP)
+        parts += _text_table(section)
+        parts += textwrap.wrap(section.note, WIDTH, **WRAP)
+    return "\n".join(line.rstrip() for line in parts) + "\n"
+
+
+def _text_table(section: Section) -> list[str]:
+    if not section.rows:
+        return []
+    table = [section.head, *section.rows]
+    widths = [max(len(row[j]) for row in table) for j in range(len(section.head))]
+    # A label that leaves the numbers no room stands on a line of its own.
+    room = max(WIDTH - sum(widths[1:]) - 2 * (len(widths) - 1), 20)
+    widths[0] = max(len(row[0]) for row in table if len(row[0]) <= room)
+    lines = []
+    for row in table:
+        label = row[0]
+        if len(label) > widths[0]:
+            lines.append(label)
+            label = ""
+        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join([label.ljust(widths[0]), *cells]))
+    return lines
+
+
+def as_markdown(audit: Audit, heading: str) -> str:
+    parts = [f"# {_escaped(heading)}", "", _escaped(summary(audit))]
+    for section in sections(audit):
+        parts += ["", f"## {section.heading}", ""]
+        parts += [f"- {_escaped(sentence)}" for sentence in section.sentences]
+        if section.rows:
+            parts += [_line(section.head), "|".join(["", "---", *["---:"] * (len(section.head) - 1), ""])]
+            parts += [_line(row) for row in section.rows]
+        if section.note:
+            parts += ["", section.note]
+    return "\n".join(parts) + "\n"
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(_escaped(cell.strip()) for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Names from a file as they are, not as Markdown; code in backticks stays code."""
+    for mark in "\\|*_<>[]#":
+        text = text.replace(mark, "\\" + mark)
+    return text

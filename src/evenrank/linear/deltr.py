@@ -1,0 +1,373 @@
+"""DELTR: ListNet with a penalty on disparate exposure (Zehlike and Castillo, WWW 2020).
+
+Per query, with P = softmax(scores) and Y = softmax(relevance), the loss is −Σ Y ln P / ln(rows) + γ max(0, Σ a P)²,
+where a is 1/(n₀ ln 2) on the other items and −1/(n₁ ln 2) on the protected ones: Σ a P is the difference of their
+exposures. A query with one group only has no exposure term, and items of unknown group are in the softmax alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError, choose
+from evenrank.linear import lbfgs
+from evenrank.linear.path import FairnessPath, check_number
+from evenrank.moments import group_shares
+from evenrank.progress import bar
+from evenrank.rankers.base import LinearRanker
+from evenrank.rerankers.fastar import protected_code
+
+WEIGHTINGS = ("queries", "rows")
+SOLVERS = ("lbfgs", "gd")
+
+
+class ExposureObjective:
+    """The loss of all models and its gradient, over ragged queries without padding."""
+
+    def __init__(
+        self,
+        X: NDArray[np.float64],
+        data: RankingData,
+        gammas: NDArray[np.float64],
+        protected: int,
+        *,
+        weighting: str,
+        reference: bool = False,
+    ) -> None:
+        self.X, self.gammas, self.reference = X, gammas, reference
+        self.starts, self.lengths = data.query_ptr[:-1], data.lengths
+        query = data.query_of_row
+        self.target = _softmax(data.relevance[:, None], self.starts, self.lengths)
+        self.log_rows = np.log(data.n_rows) if data.n_rows > 1 else 1.0
+        each = self.lengths.astype(float) if weighting == "rows" else np.full(data.n_queries, 1 / data.n_queries)
+        self.weight = each[:, None]
+        is_protected = data.group == protected
+        is_other = (data.group != protected) & (data.group >= 0)
+        counts = [np.add.reduceat(flag.astype(float), self.starts) for flag in (is_other, is_protected)]
+        both = (counts[0] > 0) & (counts[1] > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = [
+                flag / (count * np.log(2))[query] for flag, count in zip((is_other, is_protected), counts, strict=True)
+            ]
+        contrast = shares[0] - shares[1]
+        # The published package has no such guard: a query of one group makes its weights NaN.
+        self.contrast = (contrast if reference else np.where(both[query], contrast, 0.0))[:, None]
+        self.counts = counts
+        self.members = (is_other, is_protected)
+
+    def __call__(
+        self, theta: NDArray[np.float64], models: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values (models,) and gradients (models, d)."""
+        gamma = self.gammas[models]
+        scores = self.X @ theta.T
+        chance, log_chance = _softmax_pair(scores, self.starts, self.lengths)
+        cross = -np.add.reduceat(self.target * log_chance, self.starts, axis=0) / self.log_rows
+        pull = (chance - self.target) / self.log_rows
+        value, published = cross, np.zeros_like(theta)
+        if gamma.any():
+            gap = np.add.reduceat(self.contrast * chance, self.starts, axis=0)
+            unfair = np.maximum(gap, 0)
+            value = cross + gamma * unfair**2
+            if self.reference:
+                published = self._published_exposure(chance, gamma * unfair)
+            else:
+                step = np.repeat(2 * gamma * unfair, self.lengths, axis=0)
+                pull += step * chance * (self.contrast - np.repeat(gap, self.lengths, axis=0))
+        slope = (np.repeat(self.weight, self.lengths, axis=0) * pull).T @ self.X
+        return (self.weight * value).sum(axis=0), slope + published
+
+    def _published_exposure(self, chance: NDArray[Any], strength: NDArray[Any]) -> NDArray[np.float64]:
+        """The published exposure gradient, wrong twice: its first term lacks 1/n_g, its second sums over features."""
+        everything = np.add.reduceat(chance * self.X.sum(axis=1)[:, None], self.starts, axis=0)
+        total = np.zeros((chance.shape[1], self.X.shape[1]))
+        for sign, member, count in zip((1.0, -1.0), self.members, self.counts, strict=True):
+            own = np.where(member[:, None], chance, 0.0)
+            weight = 2 * self.weight * strength / np.log(2)
+            first = (own * np.repeat(weight, self.lengths, axis=0)).T @ self.X
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.add.reduceat(own, self.starts, axis=0) / count[:, None]
+            total += sign * (first - (weight * share * everything).sum(axis=0)[:, None])
+        return total
+
+
+def _softmax_pair(
+    scores: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Softmax within queries and its logarithm, shifted by the maximum."""
+    shifted = scores - np.repeat(np.maximum.reduceat(scores, starts, axis=0), lengths, axis=0)
+    power = np.exp(shifted)
+    total = np.add.reduceat(power, starts, axis=0)
+    return power / np.repeat(total, lengths, axis=0), shifted - np.repeat(np.log(total), lengths, axis=0)
+
+
+def _softmax(values: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[Any]:
+    return _softmax_pair(values, starts, lengths)[0]
+
+
+def _shifted(y: ArrayLike) -> ArrayLike:
+    array = np.asarray(y)
+    return array - array.min() if array.dtype.kind in "fi" and array.size and array.min() < 0 else y
+
+
+def descend(
+    objective: Callable[..., tuple[NDArray[Any], NDArray[Any]]],
+    start: NDArray[np.float64],
+    *,
+    learning_rate: float,
+    max_iter: int,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Plain gradient descent: Θ, and the values before each step, (max_iter, models)."""
+    theta, models = start.copy(), np.arange(len(start))
+    curve = np.empty((max_iter, len(start)))
+    for step in range(max_iter):
+        curve[step], slope = objective(theta, models)
+        theta = theta - learning_rate * slope
+        if progress is not None and step % 100 == 0:
+            progress(step / max_iter)
+    return theta, curve
+
+
+def initial_weights(init: ArrayLike | None, d: int) -> NDArray[np.float64]:
+    """The given weights, (d,), or 0."""
+    if init is None:
+        return np.zeros(d)
+    try:
+        weights = np.asarray(init, dtype=float)
+    except (TypeError, ValueError):
+        weights = np.full(0, np.nan)
+    if weights.shape != (d,) or not np.isfinite(weights).all():
+        raise ConfigError(f"init must be {d} finite numbers, a weight a feature; got {init!r}.")
+    return weights
+
+
+def deltr_path(
+    train: RankingData,
+    gammas: ArrayLike,
+    *,
+    protected: Any = None,
+    weighting: str = "queries",
+    solver: str = "lbfgs",
+    group_aware: bool = False,
+    max_iter: int | None = None,
+    learning_rate: float = 0.001,
+    standardize: bool = True,
+    init: ArrayLike | None = None,
+    tolerance: float = 1e-8,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[FairnessPath, NDArray[np.float64]]:
+    """Train DELTR for every γ at once: the models (their ``alphas`` are the γ) and their losses, (models,).
+
+    Features are standardised, which changes no minimiser (but gd's way there; ``standardize=False`` leaves them), and
+    start at weight 0 unless ``init`` gives others, (d,) in the features' own units.
+    """
+    strengths = np.atleast_1d(np.asarray(gammas, dtype=float))
+    if strengths.ndim != 1 or not (np.isfinite(strengths) & (strengths >= 0)).all():
+        raise ConfigError(f"gammas must be finite numbers ≥ 0; got {gammas!r}.")
+    choose(weighting, WEIGHTINGS, what="weighting")
+    choose(solver, SOLVERS, what="solver")
+    check_number(learning_rate, "learning_rate", least=np.finfo(float).tiny)
+    if max_iter is not None:
+        check_number(max_iter, "max_iter", least=1, whole=True)
+    if train.n_features == 0:
+        raise DataError("training needs at least one feature; the data has none.")
+    code = protected_code(train, protected) if strengths.any() or group_aware else -2
+    X = np.asarray(train.features, dtype=float)
+    shares = group_shares(train)
+    if group_aware:
+        X = np.hstack([X, np.append(np.arange(train.n_groups) == code, shares[code])[train.group][:, None]])
+    center, spread = X.mean(axis=0), X.std(axis=0)
+    spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
+    if not standardize:
+        center, spread = np.zeros_like(center), np.ones_like(spread)
+    objective = ExposureObjective((X - center) / spread, train, strengths, code, weighting=weighting)
+    start = np.tile(initial_weights(init, X.shape[1]) * spread, (len(strengths), 1))
+    steps = 3000 if max_iter is None else max_iter
+    if solver == "gd":
+        theta, _ = descend(objective, start, learning_rate=learning_rate, max_iter=steps, progress=progress)
+        value = objective(theta, np.arange(len(theta)))[0]
+    else:
+        theta, value, converged = lbfgs.minimise(
+            objective, start, max_iter=steps, tolerance=tolerance, progress=progress
+        )
+        if not converged.all():
+            warnings.warn(
+                f"DELTR did not converge in {steps} iterations at {(~converged).sum()} strengths", stacklevel=2
+            )
+    coef = theta / spread
+    d = train.n_features
+    path = FairnessPath(
+        coef=coef[:, :d],
+        intercept=np.zeros(len(strengths)),
+        alphas=strengths,
+        notions=("disparate_exposure",) * len(strengths),
+        feature_names=train.feature_names,
+        group_names=train.group_names,
+        residual=np.full(len(strengths), np.nan),
+        group_offset=coef[:, d:] * (np.arange(train.n_groups) == code) if group_aware else None,
+        shares=shares if group_aware else None,
+        steps=steps,
+    )
+    return path, value
+
+
+class DELTR(LinearRanker):
+    """Linear ListNet with γ · (max(0, exposure of the others − exposure of the protected))² in each query.
+
+    Parameters
+    ----------
+    gamma : strength of the exposure term
+    protected : label of the protected group; None is the smaller group in training
+    reference : reproduce the published package 1.0.2: its loss (a query counts once a row), its gradient (whose
+        exposure part is not the loss' own), its steps, start and standardisation; see docs/decisions/0008. X then holds
+        the protected column as a feature, and ``coef_`` stays in the standardised space.
+    max_iter : iterations, 3000 by default
+    learning_rate : of gd
+    standardize : with ``reference``, as the published package does: one mean and deviation for the whole matrix, the
+        protected column put back as it was. Otherwise one by one, which moves no minimiser but speeds the way there.
+    init : (d,) initial weights; None is 0, or with ``reference`` uniform in [0, 0.01)
+    weighting : "queries" (the mean over queries) or "rows" (the published sum, each query counting once a row)
+    solver : "lbfgs", which converges, or the original's "gd"
+    group_aware : add the protected flag as a feature
+
+    Attributes
+    ----------
+    coef_ : (d,)
+    loss_ : float, the loss reached; with ``reference`` the last one logged, before the last step
+    loss_curve_ : (max_iter,) with ``reference``: the loss before each step
+
+    Examples
+    --------
+    >>> import evenrank as er
+    >>> data = er.datasets.german_credit("age", lists=50)
+    >>> plain, fair = (er.DELTR(gamma=gamma).fit(data) for gamma in (0.0, 100.0))
+    >>> gaps = [er.measure(ranker.predict(data), data, "exposure_gap")["exposure_gap"] for ranker in (plain, fair)]
+    >>> gaps[1] < gaps[0]
+    True
+    """
+
+    scaling_: tuple[float, float, int] | None = None
+
+    def __init__(
+        self,
+        gamma: float = 1.0,
+        protected: Any = None,
+        reference: bool = False,
+        max_iter: int | None = None,
+        learning_rate: float = 0.001,
+        standardize: bool = True,
+        init: ArrayLike | None = None,
+        *,
+        weighting: str = "queries",
+        solver: str = "lbfgs",
+        group_aware: bool = False,
+        relevance_threshold: float = 1.0,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.gamma = gamma
+        self.protected = protected
+        self.reference = reference
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.standardize = standardize
+        self.init = init
+        self.weighting = weighting
+        self.solver = solver
+        self.group_aware = group_aware
+        self.relevance_threshold = relevance_threshold
+        self.seed = seed
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sensitive_features: ArrayLike | None = None,
+    ) -> DELTR:
+        """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
+
+        Only differences of y within a query count (softmax), so negative judgements are shifted up to 0.
+        """
+        check_number(self.gamma, "gamma", least=0)
+        if y is not None and not isinstance(X, RankingData):
+            y = _shifted(y)
+        data = self._checked_rows(X, y, qid, sensitive_features, None)
+        if not data.n_groups and (self.gamma > 0 or self.group_aware):
+            raise ConfigError(f"gamma={self.gamma:g} needs groups: pass sensitive_features, or set gamma=0.")
+        if self.max_iter is not None:
+            check_number(self.max_iter, "max_iter", least=1, whole=True)
+        self.feature_names_, self.group_names_ = data.feature_names, data.group_names
+        self.group_offset_ = self.group_shares_ = None
+        self.intercept_ = 0.0
+        self.scaling_ = None
+        with bar("DELTR", show=self.verbose) as progress:
+            if self.reference:
+                self._fit_as_published(data, progress)
+                return self
+            path, value = deltr_path(
+                data,
+                [self.gamma],
+                protected=self.protected,
+                weighting=self.weighting,
+                solver=self.solver,
+                group_aware=self.group_aware,
+                max_iter=self.max_iter,
+                learning_rate=self.learning_rate,
+                standardize=self.standardize,
+                init=self.init,
+                progress=progress,
+            )
+        self.coef_, self.loss_, self.n_iter_ = path.coef[0], float(value[0]), path.steps
+        self.group_offset_ = None if path.group_offset is None else path.group_offset[0]
+        self.group_shares_ = path.shares
+        return self
+
+    def _fit_as_published(self, data: RankingData, progress: Any) -> None:
+        code = protected_code(data, self.protected)
+        features = np.asarray(data.features, dtype=float)
+        if self.standardize:
+            flag = (data.group == code).astype(float)
+            columns = np.flatnonzero((features == flag[:, None]).all(axis=0))
+            if len(columns) != 1:
+                raise DataError(
+                    f"with reference=True and standardize=True, X must have one column equal to the protected flag; "
+                    f"it has {len(columns)}."
+                )
+            mean, deviation = float(features.mean()), float(features.std())
+            self.scaling_ = (mean, deviation, int(columns[0]))
+            features = (features - mean) / deviation
+            features[:, columns[0]] = flag
+        start = np.random.RandomState(self.seed).rand(data.n_features) * 0.01
+        if self.init is not None:
+            start = initial_weights(self.init, data.n_features)
+        steps = 3000 if self.max_iter is None else self.max_iter
+        objective = ExposureObjective(
+            features, data, np.array([float(self.gamma)]), code, weighting="rows", reference=True
+        )
+        theta, curve = descend(
+            objective,
+            start[None, :],
+            learning_rate=self.learning_rate,
+            max_iter=steps,
+            progress=progress,
+        )
+        self.coef_, self.loss_, self.loss_curve_ = theta[0], float(curve[-1, 0]), curve[:, 0]
+        self.n_iter_ = steps
+
+    def _in_own_units(self) -> tuple[NDArray[np.float64], float]:
+        if self.scaling_ is None:
+            return self.coef_, 0.0
+        mean, deviation, column = self.scaling_
+        coef = self.coef_ / deviation
+        coef[column] = self.coef_[column]
+        return coef, -mean * float(coef.sum() - coef[column])

@@ -1,0 +1,137 @@
+"""`Design`: the standardised problem that every linear solver sees, built from the data in as few passes as it can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+from evenrank.linear.descent import TargetPenalty, Term
+from evenrank.losses import Loss
+from evenrank.moments import Moments, column_scale, contrast_rows, design_blocks
+from evenrank.notions import Notion, Pairs, bind
+from evenrank.targets import BoundTarget, FairnessTerm
+
+Block = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+
+class Design:
+    """Columns z = (x − center) / spread, then 1 for the intercept; Θ is (models, width).
+
+    ``groupings`` share their rows and differ in the groups; ``notions`` is empty where nothing is penalised.
+    """
+
+    def __init__(
+        self,
+        groupings: Sequence[RankingData],
+        notions: Sequence[Notion],
+        *,
+        scope: str,
+        across: str,
+        scale: str | None,
+        ridge: float,
+        fit_intercept: bool,
+        group_aware: bool,
+        any_units: bool,
+    ) -> None:
+        self.groupings, self.notions = groupings, notions
+        self.data = groupings[0]
+        self.scope, self.across, self.group_aware = scope, across, group_aware
+        columns = self.data.n_features + (self.data.n_groups - 1 if group_aware else 0)
+        self.center, self.spread, penalised = np.zeros(columns), np.ones(columns), np.full(columns, ridge)
+        if scale is not None or any_units:
+            source = self.data.parent if scale == "dataset" and self.data.parent is not None else self.data
+            center, self.spread = column_scale(source, group_aware=group_aware)
+            self.center = center if scale is not None or fit_intercept else self.center
+        if scale is None and any_units:
+            # The minimiser does not depend on the units, but its digits do; the ridge keeps the caller's units.
+            penalised = ridge / self.spread**2
+        self.width = columns + bool(fit_intercept)
+        self.ridge = np.append(penalised, 0.0)[: self.width]
+
+    @cached_property
+    def moments(self) -> list[Moments]:
+        """Of each grouping; sgd needs none, so they are taken when first asked for."""
+        pooled = self.notions if self.scope == "amortized" else []
+        return [Moments.of(item, pooled, group_aware=self.group_aware) for item in self.groupings]
+
+    def quadratic(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean of z zᵀ and of z r: the squared loss is θᵀ(first)θ − 2 (second)ᵀθ + a constant."""
+        second, cross = self.moments[0].quadratic(self.center, self.spread)
+        return second[: self.width, : self.width], cross[: self.width]
+
+    def terms(self) -> list[Term]:
+        """The contrasts on the weights of each grouping and notion; one empty term each where nothing is penalised."""
+        if not self.notions:
+            nothing = np.zeros(0, np.int64)
+            return [Term(np.zeros((0, self.width)), Pairs(nothing, nothing, np.zeros(0), nothing, "mean", (), 0.0))]
+        out = []
+        for grouping, moments in zip(self.groupings, self.moments, strict=True):
+            for notion in self.notions:
+                if self.scope == "amortized":
+                    rows, pairs = moments.contrasts(notion, across=self.across)
+                else:
+                    contrast = bind(notion, grouping, scope=self.scope, across=self.across, training=True)
+                    rows, pairs = contrast_rows(contrast, grouping, group_aware=self.group_aware), contrast.pairs
+                padded = np.zeros((len(rows), self.width))
+                padded[:, : len(self.spread)] = rows / self.spread
+                out.append(Term(padded, pairs))
+        return out
+
+    def target_penalty(self, target: BoundTarget, alphas: NDArray[np.float64], loss: Loss) -> TargetPenalty:
+        """α·Γ of a target, for models laid out as those of `terms`; all standardised rows are in memory for it."""
+        Z = np.concatenate([block for block, _, _ in self.blocks(loss)()])
+        bound = [
+            bind(notion, grouping, scope=self.scope, across=self.across, training=True)
+            for grouping in self.groupings
+            for notion in self.notions
+        ]
+        return TargetPenalty(Z, [FairnessTerm(contrast, target) for contrast in bound], alphas)
+
+    def blocks(self, loss: Loss) -> Callable[[], Iterator[Block]]:
+        """A function yielding blocks (Z, relevance, weight), weights summing to 1; data of one block is kept."""
+        data = self.data
+        target = data.relevant.astype(float) if loss.binary else data.relevance
+        weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
+        weight = weight / weight.sum()
+        kept: list[Block] = []
+
+        def blocks() -> Iterator[Block]:
+            if kept:
+                yield from kept
+                return
+            for rows, block in design_blocks(data, group_aware=self.group_aware):
+                Z = np.hstack([(block - self.center) / self.spread, np.ones((len(block), 1))])[:, : self.width]
+                made = (Z, target[rows], weight[rows])
+                if len(block) == data.n_rows:
+                    kept.append(made)
+                yield made
+
+        return blocks
+
+    def slope(self, loss: Loss) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+        """The mean loss' gradient in the weights, a function of Θ."""
+        if loss.name == "squared":
+            second, cross = self.quadratic()
+            return lambda theta: 2 * (theta @ second - cross)
+        blocks = self.blocks(loss)
+
+        def slope(theta: NDArray[np.float64]) -> NDArray[np.float64]:
+            total = np.zeros_like(theta)
+            for Z, relevance, weight in blocks():
+                total += (weight[:, None] * loss.gradient(Z @ theta.T, relevance[:, None])).T @ Z
+            return total
+
+        return slope
+
+    def in_own_units(self, theta: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """Coefficients (models, d), intercepts (models,) and, if group-aware, offsets of the groups (models, G)."""
+        d, columns = self.data.n_features, len(self.spread)
+        coef = theta[:, :columns] / self.spread
+        intercept = (theta[:, columns] if self.width > columns else 0.0) - coef @ self.center
+        offset = np.hstack([np.zeros((len(theta), 1)), coef[:, d:]]) if self.group_aware else None
+        return coef[:, :d], intercept, offset

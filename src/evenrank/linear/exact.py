@@ -1,0 +1,173 @@
+"""The exact minimisers: the whole path in closed form but for a J-dimensional box problem (`boxqp`)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.linear import boxqp
+from evenrank.linear.descent import Progress, Term
+from evenrank.linear.design import Design
+from evenrank.losses import Loss
+
+NEWTON_STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Weights Θ (models, width) and what the solver knows of them."""
+
+    theta: NDArray[np.float64]
+    alphas: NDArray[np.float64]
+    residual: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    multipliers: NDArray[np.float64] | None = None
+    steps: int = 0
+    problems: tuple[tuple[Whitened, NDArray[np.float64]], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not len(self.residual):
+            object.__setattr__(self, "residual", np.full(len(self.alphas), np.nan))
+
+
+def exact(
+    design: Design, loss: Loss, alphas: NDArray[np.float64], *, relative: bool, progress: Progress | None
+) -> Solution:
+    """Every strength of every grouping and notion; with ``relative``, strengths are fractions of α*."""
+    second, cross = design.quadratic()
+    thetas, strengths, residuals, multipliers, problems = [], [], [], [], []
+    for term in design.terms():
+        alpha = alphas
+        if loss.name == "squared":
+            white = Whitened.of(second + np.diag(design.ridge), cross, term.rows)
+            if relative:
+                alpha = alphas * vanishing_strength(white, term.pairs.weight)
+            x, u = boxqp.solve(white.F, white.y, alpha[:, None] * term.pairs.weight / 2)
+            theta = x @ white.L.T
+            problems.append((white, term.pairs.weight))
+        else:
+            theta, u = newton(design, loss, term, alpha, progress=progress)
+        slope = design.slope(loss)(theta) + 2 * design.ridge * theta
+        slope += (alpha[:, None] * term.pairs.weight * u) @ term.rows
+        # u must also be a subgradient of |·| at the gaps: it stays where it is when pushed along them within its box.
+        off = alpha[:, None] * term.pairs.weight * (np.clip(u + theta @ term.rows.T, -1, 1) - u)
+        thetas.append(theta)
+        strengths.append(alpha)
+        residuals.append(np.maximum(np.abs(slope).max(axis=1), np.abs(off).max(axis=1, initial=0)))
+        multipliers.append(u)
+    J = max(u.shape[1] for u in multipliers)
+    return Solution(
+        np.concatenate(thetas),
+        np.concatenate(strengths),
+        np.concatenate(residuals),
+        np.concatenate([np.pad(u, ((0, 0), (0, J - u.shape[1]))) for u in multipliers]),
+        problems=tuple(problems),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """A quadratic loss seen where it is ‖x − y‖²: θ = L x, and the contrasts F = C L."""
+
+    L: NDArray[np.float64]
+    F: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, H: NDArray[Any], b: NDArray[Any], C: NDArray[Any]) -> Whitened:
+        """For θᵀHθ − 2bᵀθ; directions H does not see (below rounding) are left at 0. Leading axes are models."""
+        values, vectors = np.linalg.eigh(H)
+        floor = H.shape[-1] * np.finfo(float).eps * np.maximum(values[..., -1:], 1e-300)
+        root = np.where(values > floor, 1 / np.sqrt(np.maximum(values, floor)), 0.0)
+        L = vectors * root[..., None, :]
+        return cls(L, C @ L, (np.swapaxes(L, -1, -2) @ b[..., None])[..., 0])
+
+
+def vanishing_strength(white: Whitened, weight: NDArray[np.float64]) -> float:
+    """α*: the smallest strength whose gaps are all 0 (the least largest multiplier that balances the loss)."""
+    left, size, right = np.linalg.svd(white.F, full_matrices=False)
+    rank = int((size > 1e-10 * size.max(initial=0)).sum())
+    if rank == 0:
+        return 0.0
+    balance = (left[:, :rank] * size[:rank]).T * (weight / 2)
+    target = right[:rank] @ white.y
+    if rank == len(weight):
+        return float(np.abs(np.linalg.solve(balance, target)).max())
+    from scipy.optimize import linprog
+
+    J = len(weight)
+    box = np.concatenate([np.eye(J), -np.eye(J)])
+    result = linprog(
+        np.append(np.zeros(J), 1.0),
+        A_ub=np.hstack([box, -np.ones((2 * J, 1))]),
+        b_ub=np.zeros(2 * J),
+        A_eq=np.hstack([balance, np.zeros((rank, 1))]),
+        b_eq=target,
+        bounds=[(None, None)] * J + [(0, None)],
+    )
+    return float(result.fun)
+
+
+def newton(
+    design: Design,
+    loss: Loss,
+    term: Term,
+    alphas: NDArray[np.float64],
+    *,
+    progress: Progress | None = None,
+    tolerance: float = 1e-13,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The minimiser of any smooth convex loss + α·Γ, by Newton steps each of which is the exact quadratic problem.
+
+    The kink of |·| is inside the quadratic problem, where it is solved exactly, so convergence is Newton's.
+    """
+    rows, ridge = design.blocks(loss), design.ridge
+    models, d = len(alphas), term.rows.shape[1]
+    theta, u = np.zeros((models, d)), np.zeros((models, len(term.rows)))
+    beta = alphas[:, None] * term.pairs.weight
+
+    def objective(at: NDArray[Any], which: NDArray[Any]) -> NDArray[Any]:
+        total = (ridge * at**2).sum(axis=1) + (beta[which] * np.abs(at @ term.rows.T)).sum(axis=1)
+        for Z, relevance, weight in rows():
+            total += weight @ loss.value(Z @ at.T, relevance[:, None])
+        return np.asarray(total)
+
+    todo = np.arange(models)
+    value = objective(theta, todo)
+    for step in range(NEWTON_STEPS):
+        now = theta[todo]
+        gradient, hessian = 2 * ridge * now, np.repeat(np.diag(2 * ridge)[None], len(todo), axis=0)
+        for Z, relevance, weight in rows():
+            scores = Z @ now.T
+            gradient = gradient + (weight[:, None] * loss.gradient(scores, relevance[:, None])).T @ Z
+            curvature = (weight[:, None] * loss.curvature(scores, relevance[:, None])).T
+            for model, bend in enumerate(curvature):
+                hessian[model] += (Z * bend[:, None]).T @ Z
+        white = Whitened.of(hessian, (hessian @ now[:, :, None])[:, :, 0] - gradient, term.rows)
+        x, u[todo] = boxqp.solve(white.F, white.y, beta[todo])
+        move = (white.L @ x[:, :, None])[:, :, 0] - now
+        decrement = (move * (hessian @ move[:, :, None])[:, :, 0]).sum(axis=1)
+        length = np.ones(len(todo))
+        for _ in range(30):
+            trial = objective(now + length[:, None] * move, todo)
+            worse = trial > value[todo] - 1e-4 * length * decrement + 1e-15 * np.abs(value[todo])
+            if not worse.any():
+                break
+            length[worse] /= 2
+        theta[todo] = now + length[:, None] * move
+        value[todo] = trial
+        # On separable data the decrement vanishes while the scores grow for ever.
+        swing = np.max([np.abs(Z @ move.T).max(axis=0) for Z, _, _ in rows()], axis=0)
+        todo = todo[(decrement > tolerance) | (swing > 1e-3)]
+        if progress is not None:
+            progress(1 - len(todo) / models * (1 - (step + 1) / NEWTON_STEPS))
+        if len(todo) == 0:
+            return theta, u
+    warnings.warn(
+        f"{loss.name} loss did not converge at {len(todo)} of {models} strengths (separable data?); set ridge > 0",
+        stacklevel=3,
+    )
+    return theta, u

@@ -1,0 +1,324 @@
+"""`fairness_path`: linear rankers for every strength at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError, choose
+from evenrank.linear import sgd
+from evenrank.linear.descent import Penalised, Penalty, Progress, descend
+from evenrank.linear.design import Design
+from evenrank.linear.exact import Solution, Whitened, exact, vanishing_strength
+from evenrank.losses import LOSSES
+from evenrank.moments import group_shares
+from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
+from evenrank.row_checks import listed
+from evenrank.targets import TARGETS, bind_target
+
+SOLVERS = ("exact", "gd", "sgd")
+SCALES = ("train", "dataset", None)
+GD_RATE, GD_STEPS = 0.003, 1500
+SGD_RATE = 1e-4
+
+
+def strength_grid(points: int = 25, low: float = 0.01, high: float = 10.0) -> NDArray[np.float64]:
+    """0 and ``points`` strengths spaced evenly in the logarithm: the paper's TREC grid by default.
+
+    >>> strength_grid(3).round(3).tolist()
+    [0.0, 0.01, 0.316, 10.0]
+    """
+    return np.concatenate([[0.0], np.logspace(np.log10(low), np.log10(high), points)])
+
+
+@dataclass(frozen=True, eq=False)
+class FairnessPath:
+    """Trained linear rankers along the strengths.
+
+    Attributes
+    ----------
+    coef : (models, d) and intercept : (models,), in the features' own units
+    alphas : (models,) strengths
+    notions : (models,) names of the notions; with several, the strengths repeat notion by notion
+    residual : (models,) the exact solution's distance from optimality: the largest entry of the subgradient made with
+        the multipliers, and how far those are from fitting the gaps' signs; NaN for other solvers
+    multipliers : (models, J) u of the exact solution, in [−1, 1]; None for others
+    group_offset : (models, G) added to a group's scores if group-aware, else None
+    steps : steps (gd) or batches (sgd) taken
+    """
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    alphas: NDArray[np.float64]
+    notions: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    group_names: tuple[Any, ...]
+    residual: NDArray[np.float64]
+    multipliers: NDArray[np.float64] | None = None
+    group_offset: NDArray[np.float64] | None = None
+    shares: NDArray[np.float64] | None = None
+    steps: int = 0
+    problems: tuple[tuple[Whitened, NDArray[np.float64]], ...] = field(default=(), repr=False)
+
+    def __len__(self) -> int:
+        return len(self.alphas)
+
+    @property
+    def alpha_star(self) -> NDArray[np.float64]:
+        """The strength from which on the training gap is 0 and the path constant, one a notion."""
+        if not self.problems:
+            raise ConfigError("alpha_star is known for solver='exact', loss='squared' and a strength above 0 only.")
+        return np.array([vanishing_strength(white, weight) for white, weight in self.problems])
+
+    def scores(self, data: RankingData) -> NDArray[np.float64]:
+        """Scores of every model, (n, models), in the caller's row order."""
+        return data.to_caller(linear_scores(self, data))
+
+
+class Linear(Protocol):
+    """What `linear_scores` needs to know of trained models."""
+
+    @property
+    def coef(self) -> NDArray[np.float64]: ...
+    @property
+    def intercept(self) -> NDArray[np.float64]: ...
+    @property
+    def feature_names(self) -> tuple[str, ...]: ...
+    @property
+    def group_names(self) -> tuple[Any, ...]: ...
+    @property
+    def group_offset(self) -> NDArray[np.float64] | None: ...
+    @property
+    def shares(self) -> NDArray[np.float64] | None: ...
+
+
+def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
+    """Scores in stored order, (n, models), after matching the data's features with those of training."""
+    weights = model.coef.T[match_features(data, model.feature_names)]
+    out = np.empty((data.n_rows, weights.shape[1]))
+    for rows, block in data.blocks():
+        np.matmul(block.astype(np.float64, copy=False), weights, out=out[rows])
+    out += model.intercept
+    if model.group_offset is not None:
+        assert model.shares is not None
+        unknown = model.shares @ model.group_offset.T
+        out += np.vstack([model.group_offset.T, unknown])[match_groups(data, model.group_names)]
+    return out
+
+
+def match_features(data: RankingData, names: tuple[str, ...]) -> Any:
+    """Which feature of training each of the data's is: by name, or by place where either side has no names."""
+    made_up = unnamed(len(names))
+    if data.feature_names == names or (data.n_features == len(names) and made_up in (data.feature_names, names)):
+        return slice(None)
+    missing = [name for name in names if name not in data.feature_names]
+    strange = [name for name in data.feature_names if name not in names]
+    if missing or strange:
+        lacking = f"lacks {listed(missing)}" if missing else f"has {listed(strange)} besides"
+        raise DataError(f"the model was trained on {len(names)} features ({listed(names)}); the data {lacking}.")
+    return [names.index(name) for name in data.feature_names]
+
+
+def unnamed(d: int) -> tuple[str, ...]:
+    """The names that features of an array without names are given."""
+    return tuple(f"x{j}" for j in range(d))
+
+
+def match_groups(data: RankingData, names: tuple[Any, ...]) -> NDArray[np.int64]:
+    """The data's groups as codes into another list of names; unknown stays -1, a strange group is an error."""
+    if data.group_names == names or not data.n_groups:
+        return data.group.astype(np.int64)
+    strange = [name for name in data.group_names if name not in names]
+    if strange:
+        raise DataError(f"group {strange[0]!r} was not in training, whose groups are {listed(names)}.")
+    return np.array([*(names.index(name) for name in data.group_names), -1])[data.group]
+
+
+def fairness_path(
+    train: RankingData | Sequence[RankingData],
+    notion: NotionLike | Sequence[str] = "equal_opportunity",
+    alphas: ArrayLike | None = None,
+    solver: str = "exact",
+    scope: str = "amortized",
+    *,
+    target: str = "score",
+    k: int = 5,
+    loss: str = "squared",
+    ridge: float = 0.0,
+    scale: str | None = "train",
+    fit_intercept: bool = True,
+    group_aware: bool = False,
+    across: str = "mean",
+    relative: bool = False,
+    learning_rate: float | None = None,
+    max_iter: int = GD_STEPS,
+    epochs: int = 5,
+    batch_queries: int = 100,
+    batch_items: int | None = 10,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> FairnessPath:
+    """Train a linear ranker for every strength: minimise mean loss + ridge ‖θ‖² + α·Γ(target).
+
+    Parameters
+    ----------
+    train : the data; or a list of groupings of the same rows (`RankingData.with_group`), which train together
+    notion : a name, `Notion`, function of the data, or a list of names, which train together
+    alphas : strengths, (A,); None is the paper's grid of 26
+    solver : "exact" (the minimiser), "gd" (full-batch descent, the paper's TREC settings) or "sgd" (batches of queries,
+        the paper's MS MARCO settings)
+    scope : "amortized" pools all queries; "per_query" averages the queries' own gaps
+    target : what is evened out: the "score" (the paper's), or with gd its "probability", a soft "topk" indicator or the
+        "exposure" of the soft rank, see `evenrank.targets`; all but the score hold the rows in memory
+    k : the cut-off of target "topk"
+    loss : "squared", or "logistic" (relevance at the threshold)
+    ridge : weight of ‖θ‖² in standardised features, the intercept excepted
+    scale : standardise with the statistics of "train", of the whole "dataset" it was taken from, or not at all (None)
+    group_aware : let the model see the group (see `FairLinearRanker` on when that is appropriate)
+    across : how more than two groups are combined: "mean" over pairs, or "max" (gd and sgd)
+    relative : ``alphas`` are fractions of α*, the strength at which the training gap vanishes (exact, squared)
+    learning_rate : default 0.003 for gd and 0.0001 for sgd
+    max_iter : steps of gd; the paper's 1500 of 0.003 stop short of the minimum, which more or longer steps reach
+    epochs, batch_queries, batch_items, seed : of sgd
+    progress : called with the fraction done
+
+    Examples
+    --------
+    >>> import evenrank as er
+    >>> data = er.datasets.german_credit("age")
+    >>> path = er.fairness_path(data, "demographic_parity", alphas=[0.0, 0.5, 1.0], relative=True)
+    >>> er.violation(path.scores(data), data, "demographic_parity").round(3).tolist()
+    [0.097, 0.049, 0.0]
+    """
+    groupings = [train] if isinstance(train, RankingData) else list(train)
+    data = _same_rows(groupings)
+    notions = [as_notion(item) for item in (_names(notion) or [notion])]
+    strengths = _checked_strengths(alphas)
+    choose(solver, SOLVERS, what="solver")
+    choose(scope, SCOPES, what="scope")
+    choose(loss, LOSSES, what="loss")
+    bound = bind_target(choose(target, TARGETS, what="target"), data.query_ptr, k=k)
+    if target != "score" and solver != "gd":
+        raise ConfigError(f"target={target!r} trains with solver='gd'; solver={solver!r} takes target='score'.")
+    if scale not in SCALES:
+        raise ConfigError(f"scale must be 'train', 'dataset' or None; got {scale!r}.")
+    check_number(ridge, "ridge", least=0)
+    if across == "max" and solver == "exact":
+        raise ConfigError("across='max' trains with solver='gd' or 'sgd'; the exact solver takes across='mean'.")
+    if relative and (solver != "exact" or loss != "squared"):
+        raise ConfigError("relative strengths need solver='exact' and loss='squared'.")
+    if group_aware and (not data.n_groups or len(groupings) > 1):
+        raise ConfigError(
+            f"group_aware needs data with one grouping; got {len(groupings) if data.n_groups else 'none'}."
+        )
+    if data.n_features == 0:
+        raise DataError("training needs at least one feature; the data has none.")
+    counts = {"max_iter": max_iter, "epochs": epochs, "batch_queries": batch_queries, "batch_items": batch_items}
+    for name, value in counts.items():
+        if not (name == "batch_items" and value is None):
+            check_number(value, name, least=1, whole=True)
+    check_number(seed, "seed", least=0, whole=True)
+    rate = (SGD_RATE if solver == "sgd" else GD_RATE) if learning_rate is None else learning_rate
+    check_number(rate, "learning_rate", least=np.finfo(float).tiny)
+
+    penalised = bool(strengths.any())
+    if penalised or group_aware:
+        for grouping in groupings:
+            grouping.need_labels("training")
+    design = Design(
+        groupings,
+        notions if penalised else [],
+        scope=scope,
+        across=across,
+        scale=scale,
+        ridge=ridge,
+        fit_intercept=fit_intercept,
+        group_aware=group_aware,
+        any_units=solver == "exact",
+    )
+    if solver == "exact":
+        solved = exact(design, LOSSES[loss], strengths, relative=relative, progress=progress)
+    elif solver == "gd":
+        penalty: Penalised
+        if target == "score" or not penalised:
+            penalty = Penalty(design.terms(), strengths)
+        else:
+            penalty = design.target_penalty(bound, strengths, LOSSES[loss])
+        theta, taken = descend(
+            design.slope(LOSSES[loss]), penalty, design.ridge, learning_rate=rate, steps=max_iter, progress=progress
+        )
+        solved = Solution(theta, np.tile(strengths, penalty.shape[0] // len(strengths)), steps=taken)
+    else:
+        cells = [Cells.of(item, grouping) for grouping in groupings for item in design.notions]
+        theta, taken = sgd.train(
+            design,
+            cells,
+            strengths,
+            LOSSES[loss],
+            learning_rate=rate,
+            epochs=epochs,
+            batch_queries=batch_queries,
+            batch_items=batch_items,
+            seed=seed,
+            progress=progress,
+        )
+        solved = Solution(theta, np.tile(strengths, max(1, len(cells))), steps=taken)
+
+    coef, intercept, offset = design.in_own_units(solved.theta)
+    # Where nothing is penalised, one solution serves every grouping and notion.
+    copies = 1 if penalised else len(groupings) * len(notions)
+    return FairnessPath(
+        coef=np.tile(coef, (copies, 1)),
+        intercept=np.tile(intercept, copies),
+        alphas=np.tile(solved.alphas, copies),
+        notions=tuple(item.name for _ in groupings for item in notions for _ in strengths),
+        feature_names=data.feature_names,
+        group_names=data.group_names,
+        residual=np.tile(solved.residual, copies),
+        multipliers=solved.multipliers,
+        group_offset=None if offset is None else np.tile(offset, (copies, 1)),
+        shares=group_shares(data) if group_aware else None,
+        steps=solved.steps,
+        problems=solved.problems if penalised else (),
+    )
+
+
+def _names(notion: Any) -> list[Any]:
+    """The notions of a list of them; [] if it is one notion (which may itself be a list of row masks)."""
+    several = isinstance(notion, list | tuple) and len(notion) and isinstance(notion[0], str | Notion)
+    return list(notion) if several else []
+
+
+def check_number(value: Any, name: str, *, least: float, whole: bool = False) -> None:
+    """A finite (whole) number of at least ``least``."""
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not np.isfinite(value) or value < least:
+        rule = f"≥ {least}" if least in (0, 1) else "> 0"
+        raise ConfigError(f"{name} must be a {'whole' if whole else 'finite'} number {rule}; got {value!r}.")
+
+
+def _same_rows(groupings: list[RankingData]) -> RankingData:
+    if not groupings or not all(isinstance(item, RankingData) for item in groupings):
+        raise DataError(
+            "train must be a RankingData or a list of groupings of one; build it with RankingData.from_arrays."
+        )
+    if any(item.features is not groupings[0].features for item in groupings):
+        raise DataError("groupings that train together must share their rows; make them with RankingData.with_group.")
+    return groupings[0]
+
+
+def _checked_strengths(alphas: ArrayLike | None) -> NDArray[np.float64]:
+    if alphas is None:
+        return strength_grid()
+    try:
+        strengths = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ConfigError(f"alphas must be numbers ≥ 0; got {alphas!r}.") from None
+    if strengths.ndim != 1 or len(strengths) == 0 or not (np.isfinite(strengths) & (strengths >= 0)).all():
+        raise ConfigError(f"alphas must be a list of finite numbers ≥ 0; got {alphas!r}.")
+    return strengths

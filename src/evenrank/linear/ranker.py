@@ -1,0 +1,246 @@
+"""`FairLinearRanker`: one strength of the fairness path, in scikit-learn's idiom."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataWarning
+from evenrank.linear.path import GD_STEPS, FairnessPath, check_number, fairness_path, strength_grid
+from evenrank.measures import measure
+from evenrank.notions import NOTIONS, NotionLike, as_notion
+from evenrank.progress import bar
+from evenrank.rankers.base import LinearRanker
+from evenrank.ranking import check_k
+
+REFINED = 8  # strengths tried between two neighbours, twice
+
+
+class FairLinearRanker(LinearRanker):
+    """A linear ranker trained to rank well and to treat groups evenly: mean loss + ridge ‖θ‖² + α·Γ(target).
+
+    Parameters
+    ----------
+    notion : "demographic_parity", "equal_opportunity", "equalized_odds", their short names dp, eop, eod, or a `Notion`
+    alpha : the strength of the fairness term; 0 is an ordinary ranker
+    scope : "amortized" over all queries, or "per_query"
+    solver : "exact", "gd" or "sgd"; see `fairness_path`, as for the remaining parameters
+    group_aware : let the model see the group itself, at training and prediction. That reaches parity at least cost,
+        since the model can add a constant to a group's scores. It is appropriate where treating groups differently is
+        lawful and intended (say, evening out vendors on a marketplace) and the group is known at prediction. It is
+        not where equal items must get equal scores whatever their group, as most law on hiring and credit demands.
+    target : what is evened out: "score", or with solver="gd" also "probability", "topk" or "exposure"
+    k : the cut-off of target "topk" and of ``max_violation``
+    max_violation : instead of ``alpha``, which is then ignored: the weakest strength is sought at which the violation
+        of the top k on the training rows (``dp@5`` and the like) is at most this. Where none reaches it, the fairest
+        model found is kept, with a `DataWarning` that gives its violation.
+    loss : "squared" or "logistic"
+    relevance_threshold : relevance at or above it counts as relevant
+
+    Attributes
+    ----------
+    coef_ : (d,) weights and intercept_ : float, in the features' own units
+    alpha_ : the strength used, and violation_ : the top-k violation on the training rows (None unless asked for)
+    n_iter_ : steps or batches taken by gd and sgd
+    feature_names_, group_names_ : names seen in training
+    group_offset_ : (G,) added to each group's scores if group-aware, else None
+
+    Examples
+    --------
+    >>> import evenrank as er
+    >>> data = er.datasets.german_credit("age")
+    >>> blind = er.FairLinearRanker(notion="demographic_parity", alpha=0.0).fit(data)
+    >>> fair = er.FairLinearRanker(notion="demographic_parity", alpha=0.05).fit(data)
+    >>> er.measure(fair.predict(data), data, "dp@5")["dp@5"] < er.measure(blind.predict(data), data, "dp@5")["dp@5"]
+    True
+    """
+
+    alpha_: float
+    violation_: float | None
+
+    def __init__(
+        self,
+        notion: Any = "equal_opportunity",
+        alpha: float = 1.0,
+        scope: str = "amortized",
+        solver: str = "exact",
+        group_aware: bool = False,
+        *,
+        target: str = "score",
+        k: int = 5,
+        max_violation: float | None = None,
+        loss: str = "squared",
+        ridge: float = 0.0,
+        scale: str | None = "train",
+        fit_intercept: bool = True,
+        across: str = "mean",
+        relevance_threshold: float = 1.0,
+        learning_rate: float | None = None,
+        max_iter: int = GD_STEPS,
+        epochs: int = 5,
+        batch_queries: int = 100,
+        batch_items: int | None = 10,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.notion = notion
+        self.alpha = alpha
+        self.scope = scope
+        self.solver = solver
+        self.group_aware = group_aware
+        self.target = target
+        self.k = k
+        self.max_violation = max_violation
+        self.loss = loss
+        self.ridge = ridge
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.across = across
+        self.relevance_threshold = relevance_threshold
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.epochs = epochs
+        self.batch_queries = batch_queries
+        self.batch_items = batch_items
+        self.seed = seed
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FairLinearRanker:
+        """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
+
+        Without ``qid`` all rows are one query; without groups ``alpha`` must be 0. Ctrl-C during gd or sgd keeps the
+        weights reached so far, with a warning.
+        """
+        bounded = self.max_violation is not None
+        if not bounded:
+            check_number(self.alpha, "alpha", least=0)
+        data = self._checked_rows(X, y, qid, sensitive_features, sample_weight)
+        if not data.n_groups and (bounded or self.alpha > 0 or self.group_aware):
+            asked = f"max_violation={self.max_violation!r}" if bounded else f"alpha={self.alpha:g}"
+            raise ConfigError(
+                f"{asked}{' and group_aware' if self.group_aware else ''} needs groups: pass "
+                "sensitive_features, a label a row, or set alpha=0."
+            )
+        with bar(f"{type(self).__name__} ({self.solver})", show=self.verbose) as progress:
+
+            def train(strengths: ArrayLike) -> FairnessPath:
+                return fairness_path(
+                    data,
+                    self.notion,
+                    strengths,
+                    self.solver,
+                    self.scope,
+                    target=self.target,
+                    k=self.k,
+                    loss=self.loss,
+                    ridge=self.ridge,
+                    scale=self.scale,
+                    fit_intercept=self.fit_intercept,
+                    group_aware=self.group_aware,
+                    across=self.across,
+                    learning_rate=self.learning_rate,
+                    max_iter=self.max_iter,
+                    epochs=self.epochs,
+                    batch_queries=self.batch_queries,
+                    batch_items=self.batch_items,
+                    seed=self.seed,
+                    progress=progress,
+                )
+
+            if bounded:
+                path, chosen, self.violation_ = self._within(train, data)
+            else:
+                path, chosen, self.violation_ = train([self.alpha]), 0, None
+        self.alpha_ = float(path.alphas[chosen])
+        self.coef_ = path.coef[chosen]
+        self.intercept_ = float(path.intercept[chosen])
+        self.n_iter_ = path.steps or 1
+        self.feature_names_ = data.feature_names
+        self.group_names_ = data.group_names
+        self.group_offset_ = None if path.group_offset is None else path.group_offset[chosen]
+        self.group_shares_ = path.shares
+        return self
+
+    def _within(self, train: Callable[[ArrayLike], FairnessPath], data: RankingData) -> tuple[FairnessPath, int, float]:
+        """The path that holds the weakest model within ``max_violation``, its number there and its violation."""
+
+        def try_strengths(strengths: NDArray[np.float64]) -> tuple[FairnessPath, NDArray[np.float64]]:
+            path = train(strengths)
+            return path, path.scores(data)
+
+        grid = strength_grid()
+        if self.solver == "exact" and self.loss == "squared":
+            # The path bends below α*, wherever that lies, and is constant beyond it.
+            vanishing = float(train([1.0]).alpha_star[0])
+            grid = np.unique(np.concatenate([grid, vanishing * np.linspace(0, 1, 26)]))
+        return weakest_within(self.max_violation, self.notion, self.k, data, grid, try_strengths, across=self.across)
+
+
+def weakest_within(
+    limit: Any,
+    notion: NotionLike,
+    k: int,
+    data: RankingData,
+    strengths: NDArray[np.float64],
+    try_strengths: Callable[[NDArray[np.float64]], tuple[Any, NDArray[np.float64]]],
+    *,
+    across: str = "mean",
+) -> tuple[Any, int, float]:
+    """The weakest strength whose top-k violation on ``data`` is at most ``limit``: models, which one, its violation.
+
+    ``try_strengths`` trains models for ascending strengths and gives them with their scores, (n, strengths), in the
+    caller's row order. The gap between the weakest that will do and the one before is searched twice more.
+    """
+    check_number(limit, "max_violation", least=0)
+    check_k(k)
+    asked = as_notion(notion)
+    if asked.name not in NOTIONS:
+        raise ConfigError(f"max_violation is for {', '.join(NOTIONS)}; set alpha for the notion {asked.name!r}.")
+    name = f"{asked.alias}@{k}"
+
+    def tried(grid: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
+        models, scores = try_strengths(grid)
+        return models, np.asarray(measure(scores, data, [name], across=across)[name])
+
+    models, violation = tried(strengths)
+    if np.isnan(violation).all():
+        raise ConfigError(f"max_violation needs {name}, which these rows do not define. Set alpha instead.")
+    within = np.flatnonzero(violation <= limit)
+    if not len(within):
+        best = int(np.nanargmin(violation))
+        warnings.warn(
+            f"max_violation={limit:g} was not reached: the lowest {name} on the training rows is "
+            f"{violation[best]:.4g}, at alpha={strengths[best]:.4g}; that model is kept",
+            DataWarning,
+            stacklevel=4,
+        )
+        return models, best, float(violation[best])
+    at = int(within[0])
+    found = models, at, float(violation[at])
+    if at == 0:
+        return found
+    low, high = strengths[at - 1], strengths[at]
+    for _ in range(2):
+        grid = np.linspace(low, high, REFINED + 2)[1:-1]
+        models, violation = tried(grid)
+        within = np.flatnonzero(violation <= limit)
+        if len(within):
+            at = int(within[0])
+            found = models, at, float(violation[at])
+            low, high = grid[at - 1] if at else low, grid[at]
+        else:
+            low = grid[-1]
+    return found

@@ -1,0 +1,201 @@
+"""What a sweep says, in tables: what comes free for each setting, over k, and every strength with its errors.
+
+A *setting* is a notion under a grouping. The tables' numbers are shares by which the violation falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.experiment.curves import Curve
+from evenrank.experiment.trials import Sweep
+from evenrank.paper.tables import Row, Table
+
+STATISTICS = ("max", "mean")
+QUALITY_NAMES = {"ndcg": "NDCG@k", "precision": "P@k"}
+NONE = "–"
+
+Reading = Callable[[str, str, str, str], float]  # statistic, method, notion, grouping → a share, or NaN
+
+
+def settings_of(sweep: Sweep) -> list[tuple[str, str]]:
+    """(notion, grouping) in the order of the tables."""
+    return [(notion, grouping) for notion in sweep.notions for grouping in sweep.groupings]
+
+
+def reductions(
+    sweep: Sweep, statistic: str, method: str, ks: Sequence[int], quality: str = "ndcg"
+) -> NDArray[np.float64]:
+    """The max or mean reduction without a significant loss, (settings, ks); NaN where there is no gap to reduce."""
+    return np.array(
+        [
+            [
+                _reduction(sweep.curve(notion, k, method=method, quality=quality, grouping=grouping), statistic)
+                for k in ks
+            ]
+            for notion, grouping in settings_of(sweep)
+        ]
+    )
+
+
+def _reduction(curve: Curve, statistic: str) -> float:
+    return curve.max_reduction if statistic == "max" else curve.mean_reduction
+
+
+def average(values: NDArray[np.float64], axis: int | None = None) -> NDArray[np.float64]:
+    """The mean over what is defined; NaN if nothing is."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=axis)
+    total = np.where(known, values, 0.0).sum(axis=axis)
+    return np.asarray(np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0))
+
+
+def overview(
+    sweep: Sweep,
+    quality: str = "ndcg",
+    *,
+    methods: Mapping[str, str] | None = None,
+    ks: Mapping[str, Sequence[int]] | None = None,
+    beside: Reading | None = None,
+    extra: Mapping[str, NDArray[np.float64]] | None = None,
+    joined: bool = False,
+) -> Table:
+    """The max and mean reduction of each method in each setting, averaged over k (the paper's Table 1).
+
+    Parameters
+    ----------
+    methods : method → its heading; all of the sweep's by default
+    ks : method → the cut-offs averaged over; all by default
+    beside : what to show in brackets beside each number, NaN for nothing
+    extra : further columns, heading → (settings, 2) max and mean
+    joined : one column a method, "max/mean", narrow enough for a terminal
+    """
+    titles = methods or {name: name for name in sweep.methods}
+    settings = settings_of(sweep)
+    parts = {}
+    for name, title in titles.items():
+        cuts = (ks or {}).get(name, sweep.ks)
+        parts[title] = np.stack(
+            [average(reductions(sweep, statistic, name, cuts, quality), axis=1) for statistic in STATISTICS], axis=1
+        )
+    parts |= dict(extra or {})
+    found = np.concatenate(list(parts.values()), axis=1)
+    found = np.concatenate([found, average(found, axis=0)[None]])
+    columns = tuple(f"{title} {statistic}" for title in parts for statistic in STATISTICS)
+    keys = [*settings, ("average", "average")]
+    rows = []
+    for number, (notion, grouping) in enumerate(keys):
+        others = [
+            np.nan if beside is None or title not in titles.values() else beside(statistic, name, notion, grouping)
+            for title, name in zip(parts, [*titles, *(extra or {})], strict=True)
+            for statistic in STATISTICS
+        ]
+        label = ("average", "") if notion == "average" else (spoken(notion), grouping)
+        shown = [(percent(one), percent(other)) for one, other in zip(found[number], others, strict=True)]
+        if joined:
+            shown = [("/".join(ours), "/".join(theirs)) for ours, theirs in _by_two(shown)]
+        cells = tuple(ours + ("" if NONE in theirs else f" ({theirs})") for ours, theirs in shown)
+        rows.append(Row(label, cells, rule=number % len(sweep.groupings) == 0))
+    return Table(
+        f"Relative fairness increase without a significant loss of {QUALITY_NAMES.get(quality, quality)}"
+        + (", max/mean" if joined else ""),
+        ("notion", "grouping"),
+        tuple(parts) if joined else columns,
+        tuple(rows),
+        () if joined else _plain(found),
+    )
+
+
+def _by_two(shown: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    for (ours_max, theirs_max), (ours_mean, theirs_mean) in zip(shown[::2], shown[1::2], strict=True):
+        yield (ours_max, ours_mean), (theirs_max, theirs_mean)
+
+
+def by_k(
+    sweep: Sweep,
+    statistic: str,
+    method: str,
+    quality: str = "ndcg",
+    *,
+    title: str | None = None,
+    ks: Sequence[int] | None = None,
+    beside: Callable[[str, str, str], float] | None = None,
+) -> Table:
+    """One method's max or mean reduction at each k (the paper's appendix tables).
+
+    ``beside`` gives (notion, grouping, k or "average") → what to show in brackets.
+    """
+    cuts = list(sweep.ks if ks is None else ks)
+    found = reductions(sweep, statistic, method, cuts, quality)
+    found = np.concatenate([found, average(found, axis=1)[:, None]], axis=1)
+    found = np.concatenate([found, average(found, axis=0)[None]])
+    columns = (*(f"k={k}" for k in cuts), "average")
+    keys = [*settings_of(sweep), ("average", "average")]
+    rows = []
+    for number, (notion, grouping) in enumerate(keys):
+        cells = []
+        for j, k in enumerate([*map(str, cuts), "average"]):
+            other = np.nan if beside is None else beside(notion, grouping, k)
+            cells.append(percent(found[number, j]) + ("" if np.isnan(other) else f" ({percent(other)})"))
+        last = notion == "average"
+        label = ("average over settings", "") if last else (spoken(notion), grouping)
+        rows.append(Row(label, tuple(cells), rule=number % len(sweep.groupings) == 0))
+    kind = "Maximal" if statistic == "max" else "Mean"
+    return Table(
+        f"{kind} relative fairness increase without a significant loss of {QUALITY_NAMES.get(quality, quality)}: "
+        f"{title or method}",
+        ("notion", "grouping"),
+        columns,
+        tuple(rows),
+        _plain(found),
+    )
+
+
+def strengths(
+    sweep: Sweep, method: str, notion: str, k: int, quality: str = "ndcg", grouping: str | None = None
+) -> Table:
+    """Mean ± error of quality and violation at every strength of one curve."""
+    curve = sweep.curve(notion, k, method=method, quality=quality, grouping=grouping)
+    rows, numbers = [], []
+    for i in range(len(curve.strengths)):
+        told = "significantly worse" if curve.worse[i] else "fairest that is free" if i == curve.best else ""
+        cells = (
+            with_error(curve.quality[i], curve.quality_error[i]),
+            with_error(curve.violation[i], curve.violation_error[i]),
+            percent(curve.reduction[i]),
+            told,
+        )
+        rows.append(Row((f"{curve.strengths[i]:.4g}",), cells))
+        numbers.append((curve.quality[i], curve.violation[i], curve.reduction[i], float(not curve.worse[i])))
+    where = f", {grouping}" if grouping else ""
+    return Table(
+        f"{method}, {spoken(curve.notion)} at k = {k}{where}: mean ± {sweep.spread} "
+        f"over {sweep.about.get('folds', '?')} {sweep.about.get('repeats', 'repeats')}",
+        ("strength",),
+        (curve.quality_name, "violation", "falls by", "quality"),
+        tuple(rows),
+        tuple(tuple(map(float, line)) for line in numbers),
+    )
+
+
+def spoken(notion: str) -> str:
+    return notion.replace("_", " ")
+
+
+def percent(share: float) -> str:
+    """Whole per cent, without a minus before 0."""
+    return NONE if np.isnan(share) else f"{round(share, 2) + 0.0:.0%}"
+
+
+def with_error(value: float, error: float) -> str:
+    """A mean and its error; what is not defined is left out."""
+    if np.isnan(value):
+        return NONE
+    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
+
+
+def _plain(values: NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(line) for line in values.tolist())

@@ -1,0 +1,365 @@
+"""FA*IR: re-rank each list so that every prefix has enough protected items (Zehlike et al., CIKM 2017).
+
+A prefix of i items should hold at least m(i) protected ones, the significance-quantile of Binomial(i, p). Testing every
+prefix of a list of k makes the whole table fail a fair list too often, so the significance is adjusted: the largest for
+which the exact failure probability of the whole table stays at or below the one asked for.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError
+from evenrank.ranking import Ranking, check_k
+from evenrank.row_checks import listed
+
+# Two numbers this close are one: sums of k products of probabilities carry that much rounding.
+ROUNDING = 1e-12
+LONGEST = 5000
+
+
+class FAStar:
+    """A re-ranker: scores in, scores of a new order out.
+
+    Parameters
+    ----------
+    p : the share of protected items a fair list is drawn with, or several of them
+    significance : the probability with which a list drawn so may fail the table
+    adjust : adjust the significance for testing every prefix
+    protected : the label of the protected group; None is the smaller group of the data
+    reference : behave as the published package does (see docs/decisions/0008): its bisection, its failure probability,
+        which leaves out position k, and ties given to the protected item
+
+    Examples
+    --------
+    >>> FAStar(p=0.5, significance=0.1).table(10).tolist()
+    [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
+    >>> data = RankingData.from_arrays(np.zeros((4, 0)), [0] * 4, ["a", "a", "b", "b"], [1] * 4)
+    >>> FAStar(p=0.9, significance=0.2, protected="b").rerank([4.0, 3.0, 2.0, 1.0], data)
+    array([-3., -4., -1., -2.])
+    """
+
+    def __init__(
+        self,
+        p: float | ArrayLike = 0.5,
+        significance: float = 0.1,
+        adjust: bool = True,
+        *,
+        protected: Any = None,
+        reference: bool = False,
+    ) -> None:
+        self.p, self.significance, self.adjust = p, significance, adjust
+        self.protected, self.reference = protected, reference
+        self._shares = np.atleast_1d(np.asarray(p, dtype=float))
+        for name, values in (("p", self._shares), ("significance", np.asarray(significance, dtype=float))):
+            if values.size == 0 or not ((values > 0) & (values < 1)).all():
+                raise ConfigError(f"{name} must be between 0 and 1, ends excluded; got {getattr(self, name)!r}.")
+
+    def __repr__(self) -> str:
+        return f"FAStar(p={self.p!r}, significance={self.significance!r}, adjust={self.adjust!r})"
+
+    # ------------------------------------------------------------------ tables
+
+    def table(self, k: int) -> NDArray[np.int64]:
+        """Least numbers of protected items in the first 1, …, k, (k,) or (shares, k)."""
+        tables: NDArray[np.int64] = self._each(self._tables(check_k(k)))
+        return tables
+
+    def adjusted_significance(self, k: int) -> Any:
+        """The significance the table is built with: at most the one asked for; a float, or (shares,)."""
+        self._tables(check_k(k))
+        return self._each(np.array([self._solved(share, k)[0] for share in self._shares]))
+
+    def failure_probability(self, k: int) -> Any:
+        """The exact probability that a list drawn with share p breaks `table` (k) at some position."""
+        tables = self._tables(check_k(k))
+        known = tables[:, :-1] if self.reference else tables
+        return self._each(
+            np.array([_failure(t, _masses(float(p), k)) for t, p in zip(known, self._shares, strict=True)])
+        )
+
+    def _tables(self, k: int) -> NDArray[np.int64]:
+        if k > LONGEST:
+            raise ConfigError(f"k must be at most {LONGEST:,}, as a table takes k² numbers to make; got {k:,}.")
+        return np.array([self._solved(share, k)[1] for share in self._shares])
+
+    def _solved(self, share: float, k: int) -> tuple[float, NDArray[np.int64]]:
+        return _solve(float(share), float(self.significance), bool(self.adjust), bool(self.reference), k)
+
+    def _each(self, values: Any) -> Any:
+        if np.ndim(self.p):
+            return values
+        return values[0] if np.ndim(values[0]) else float(values[0])
+
+    # ------------------------------------------------------------------ rankings
+
+    def is_fair(self, ranking: ArrayLike, data: RankingData | None = None, k: int | None = None) -> Any:
+        """Does every prefix hold enough protected items?
+
+        ``ranking`` is one list's flags (protected or not) from the top, giving a bool; or, with ``data``, scores in the
+        caller's row order, giving (queries,). ``k`` looks at the first k only. Several p add a last axis.
+        """
+        if data is None:
+            flags = np.asarray(ranking, dtype=bool)
+            if flags.ndim != 1 or len(flags) == 0:
+                raise DataError(f"ranking must be a list of flags, protected or not; got shape {flags.shape}.")
+            depth = len(flags) if k is None else min(check_k(k), len(flags))
+            enough = np.cumsum(flags)[:depth] >= self._tables(depth if k is None else k)[:, :depth]
+            passed = np.asarray(enough.all(axis=1))
+            return passed if np.ndim(self.p) else bool(passed[0])
+        lists = _Lists(data.to_stored(ranking), data, self.protected)
+        fair = np.ones((data.n_queries, len(self._shares)), bool)
+        flags = lists.is_protected[lists.by_rank]
+        count = np.cumsum(flags) - np.repeat((np.cumsum(flags) - flags)[data.query_ptr[:-1]], data.lengths)
+        place = np.arange(data.n_rows) - data.query_ptr[data.query_of_row]
+        for length, queries, tables in self._by_length(data, k):
+            rows = (data.query_ptr[queries, None] + np.arange(length)).ravel()
+            rows = rows[place[rows] < length]
+            enough = count[rows].reshape(-1, length)[:, :, None] >= tables.T[None, :length]
+            fair[queries] = enough.all(axis=1)
+        return fair if np.ndim(self.p) else fair[:, 0]
+
+    def rerank(self, scores: ArrayLike, data: RankingData, k: int | None = None) -> NDArray[np.float64]:
+        """Scores of the new order (minus the new rank), caller's row order: (n,), or (n, shares) for several p.
+
+        The first k places of each list are filled from the top by the table for k: the best protected item where one
+        is due, else the best item. Below k the rest follow by score. ``k=None`` holds each list to the table of its own
+        length. A list shorter than k uses the first entries of the table; one that runs out of protected items goes on
+        without; items of unknown group are not protected; ties go by item id (by row, without ids). Lists of one group
+        keep their order.
+        """
+        stored = data.to_stored(scores)
+        if stored.ndim != 1:
+            raise DataError(f"scores to re-rank must be one column, ({data.n_rows},); got shape {stored.shape}.")
+        lists = _Lists(stored, data, self.protected)
+        place = np.empty((data.n_rows, len(self._shares)), np.int64)
+        for _, queries, tables in self._by_length(data, k):
+            lists.fill(place, queries, tables, ties_to_protected=self.reference)
+        result = data.to_caller(-1.0 - place)
+        return result if np.ndim(self.p) else result[:, 0]
+
+    def _by_length(self, data: RankingData, k: int | None) -> Any:
+        """(depth, queries, tables): all queries of a kind and the tables (shares, depth) they are held to."""
+        if k is not None:
+            check_k(k)
+            tables = self._tables(k)
+            for depth in np.unique(np.minimum(data.lengths, k)).tolist():
+                yield depth, np.flatnonzero(np.minimum(data.lengths, k) == depth), tables[:, :depth]
+        else:
+            for depth in np.unique(data.lengths).tolist():
+                yield depth, np.flatnonzero(data.lengths == depth), self._tables(depth)
+
+
+class _Lists:
+    """Each query's rows in score order, and its protected and other rows in that order."""
+
+    def __init__(self, stored: NDArray[Any], data: RankingData, protected: Any) -> None:
+        self.data, self.stored = data, stored
+        self.is_protected = data.group == protected_code(data, protected)
+        rank = _strict_rank(stored, data)
+        self.rank = rank
+        self.by_rank = np.empty(data.n_rows, np.int64)
+        self.by_rank[data.query_ptr[data.query_of_row] + rank] = np.arange(data.n_rows)
+        flags = self.is_protected[self.by_rank]
+        self.rows = [self.by_rank[~flags], self.by_rank[flags]]
+        of_protected = np.add.reduceat(flags.astype(np.int64), data.query_ptr[:-1])
+        self.counts = [data.lengths - of_protected, of_protected]
+        self.starts = [np.cumsum(count) - count for count in self.counts]
+
+    def fill(
+        self,
+        place: NDArray[np.int64],
+        queries: NDArray[np.int64],
+        tables: NDArray[np.int64],
+        *,
+        ties_to_protected: bool,
+    ) -> None:
+        """Write the new place (from 0) of every row of ``queries`` into ``place`` (n, shares)."""
+        shares, depth = tables.shape
+        shape = (len(queries), shares)
+        taken = [np.zeros(shape, np.int64), np.zeros(shape, np.int64)]
+        column = np.broadcast_to(np.arange(shares), shape)
+        own = _ranges(self.data.query_ptr[queries], self.data.lengths[queries])
+        place[own] = -1
+        for i in range(depth):
+            head, left = [], []
+            for kind in (0, 1):
+                left.append(taken[kind] < self.counts[kind][queries, None])
+                at = np.minimum(self.starts[kind][queries, None] + taken[kind], max(len(self.rows[kind]) - 1, 0))
+                head.append(self.rows[kind][at] if len(self.rows[kind]) else np.zeros(shape, np.int64))
+            better = self.rank[head[1]] < self.rank[head[0]]
+            if ties_to_protected:
+                better = self.stored[head[1]] >= self.stored[head[0]]
+            choose_protected = left[1] & (~left[0] | (taken[1] < tables[None, :, i]) | better)
+            place[np.where(choose_protected, head[1], head[0]), column] = i
+            taken[1] += choose_protected
+            taken[0] += ~choose_protected
+        # What no place was found for follows in score order.
+        ordered = self.by_rank[own]
+        rest = place[ordered] < 0
+        before: NDArray[np.int64] = np.cumsum(rest, axis=0) - rest
+        first = np.cumsum(self.data.lengths[queries]) - self.data.lengths[queries]
+        follow = depth + before - np.repeat(before[first], self.data.lengths[queries], axis=0)
+        place[ordered] = np.where(rest, follow, place[ordered])
+
+
+def protected_code(data: RankingData, protected: Any) -> int:
+    """The code of the protected group: the given label's, or the smaller group's."""
+    data.need_labels("a protected group")
+    if data.n_groups < 2:
+        raise DataError(
+            f"a protected group needs at least two groups; the data has {listed(data.group_names) or 'none'}."
+        )
+    if protected is None:
+        return int(np.argmin(np.bincount(data.group[data.group >= 0], minlength=data.n_groups)))
+    if protected not in data.group_names:
+        raise ConfigError(f"protected must be one of the groups {listed(data.group_names)}; got {protected!r}.")
+    return data.group_names.index(protected)
+
+
+def _strict_rank(stored: NDArray[Any], data: RankingData) -> NDArray[np.int64]:
+    """Rank from 0 within the query, ties broken by item id, or by row where there is none, (n,)."""
+    ranking = Ranking(stored, data.query_ptr)
+    if int(ranking.size.max()) == 1:
+        return ranking.first.astype(np.int64)
+    if data.item_ids is None:
+        return Ranking(stored, data.query_ptr, ties="input").first.astype(np.int64)
+    try:
+        by_item = np.lexsort([data.item_ids, data.query_of_row])
+    except TypeError:
+        by_item = np.lexsort([np.array([str(item) for item in data.item_ids.tolist()]), data.query_of_row])
+    rank = np.empty(data.n_rows, np.int64)
+    rank[by_item] = Ranking(stored[by_item], data.query_ptr, ties="input").first
+    return rank
+
+
+def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1]) + np.repeat(starts - ends + lengths, lengths)
+
+
+# ---------------------------------------------------------------------- tables
+
+
+@lru_cache(maxsize=4096)
+def _solve(share: float, significance: float, adjust: bool, reference: bool, k: int) -> tuple[float, NDArray[np.int64]]:
+    """The significance used and its table, (k,)."""
+    if reference:
+        used = _published_significance(share, significance, k) if adjust else significance
+        table = _published_table(share, used, k)
+    else:
+        masses = _masses(share, k)
+        below = np.cumsum(masses[1:], axis=1)
+        used = _adjusted(below, masses, significance) if adjust else significance
+        table = _quantiles(below, used)
+    table.flags.writeable = False
+    return used, table
+
+
+@lru_cache(maxsize=8)
+def _masses(share: float, k: int) -> NDArray[np.float64]:
+    """P(Binomial(i, share) = x) for i = 0…k (rows) and x = 0…k, by adding positive terms only."""
+    masses = np.zeros((k + 1, k + 1))
+    masses[0, 0] = 1
+    for i in range(1, k + 1):
+        masses[i, 0] = masses[i - 1, 0] * (1 - share)
+        masses[i, 1 : i + 1] = masses[i - 1, 1 : i + 1] * (1 - share) + masses[i - 1, :i] * share
+    masses.flags.writeable = False
+    return masses
+
+
+def _quantiles(below: NDArray[np.float64], level: float) -> NDArray[np.int64]:
+    """Smallest x with P(X ≤ x) ≥ level for each row of cumulative probabilities; a difference of rounding is none."""
+    return np.asarray((below < level * (1 - ROUNDING)).sum(axis=1))
+
+
+def _failure(table: NDArray[np.int64], masses: NDArray[np.float64]) -> float:
+    """Probability that some prefix of a list has fewer protected items than the table asks for.
+
+    Only positions where the table rises can fail, and only by one item too few. Between two of them the number of
+    protected items grows by a binomial one; numbers above the table's last entry can fail no more and are let go.
+    """
+    if len(table) == 0:
+        return 0.0
+    most = int(table[-1])
+    alive, failed, last = np.ones(1), 0.0, 0
+    for position in (np.flatnonzero(np.diff(table, prepend=0)) + 1).tolist():
+        length = position - last
+        alive = np.convolve(alive, masses[length, : length + 1])[: most + 1]
+        short = int(table[position - 1])
+        failed += float(alive[:short].sum())
+        alive[:short] = 0
+        last = position
+    return failed
+
+
+def _adjusted(below: NDArray[np.float64], masses: NDArray[np.float64], significance: float) -> float:
+    """The largest significance, at most the asked one, whose table fails with at most the asked probability.
+
+    A table changes only where the significance passes one of the binomial probabilities, and its failure probability
+    never falls as it grows, so a search among those probabilities finds it, by interpolation and halving in turn.
+    """
+    below = below[:, : int((below[-1] < significance).sum()) + 1]
+    steps = np.unique(below[below < significance])
+    steps = np.append(steps[np.diff(steps, append=np.inf) > ROUNDING * steps], significance)
+
+    def excess(number: int) -> float:
+        """How far the failure probability is above the asked one."""
+        return _failure(_quantiles(below, float(steps[number])), masses) - significance * (1 + ROUNDING)
+
+    low, high = -1, len(steps) - 1
+    over = excess(high)
+    if over <= 0:
+        return float(significance)
+    under, halve = -significance, False
+    while high - low > 1:
+        share = 0.5 if halve else under / (under - over)
+        probe = min(max(low + round((high - low) * share), low + 1), high - 1)
+        found = excess(probe)
+        if found <= 0:
+            low, under = probe, min(found, -1e-300)
+        else:
+            high, over = probe, found
+        halve = not halve
+    return float(steps[low]) if low >= 0 else float(np.nextafter(steps[0], 0))
+
+
+def _published_table(share: float, significance: float, k: int) -> NDArray[np.int64]:
+    from scipy.stats import binom
+
+    return np.asarray(np.maximum(binom.ppf(significance, np.arange(1, k + 1), share), 0), dtype=np.int64)
+
+
+def _published_significance(share: float, significance: float, k: int) -> float:
+    """The published bisection: on the table's sum, with a failure probability that leaves out position k.
+
+    It ends when the sums of the two ends differ by one (or the middle differs by one from both) and takes the end whose
+    failure probability is nearest to the asked one, which may be above it.
+    """
+
+    def at(level: float) -> tuple[float, int, float]:
+        table = _published_table(share, level, k)
+        failure = _failure(table[:-1], _masses(share, k))
+        return level, int(table.sum()), 0.0 if failure >= 1 else failure
+
+    low, high, middle = at(0.0), at(significance), at(significance / 2)
+
+    def nearest(*ends: tuple[float, int, float]) -> float:
+        return min(ends, key=lambda end: abs(end[2] - significance))[0]
+
+    while low[1] < high[1] and middle[2] != significance:
+        if middle[2] < significance:
+            low = middle
+        else:
+            high = middle
+        middle = at((low[0] + high[0]) / 2)
+        if high[1] - low[1] == 1 or high[0] - low[0] <= 1e-16:
+            return nearest(low, high)
+        if high[1] - middle[1] == 1 and middle[1] - low[1] == 1:
+            return nearest(middle, low, high)
+    return middle[0]

@@ -1,0 +1,116 @@
+"""Batches of whole queries for torch's ``DataLoader``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+from evenrank.extras import require
+from evenrank.linear.path import check_number
+from evenrank.row_checks import checked_ids, group_rows
+
+torch: Any = require("torch")
+data_tools: Any = require("torch.utils.data")
+
+
+class QueryBatchSampler(data_tools.Sampler):  # type: ignore[misc]
+    """Batches of row numbers that keep each query whole: a ``batch_sampler`` for a DataLoader over rows.
+
+    Parameters
+    ----------
+    rows : a `RankingData` (rows in stored order, as `RankingDataset` has them), or each row's query id, in any order
+    batch_queries : queries in a batch
+    shuffle : draw the queries in a new order every epoch; it depends on ``seed`` and the epoch's number alone
+    drop_last : leave out a last batch of fewer queries
+
+    Examples
+    --------
+    >>> [len(batch) for batch in QueryBatchSampler([7, 8, 7, 9, 9, 9], batch_queries=2, shuffle=False)]
+    [3, 3]
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        batch_queries: int = 100,
+        *,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        check_number(batch_queries, "batch_queries", least=1, whole=True)
+        check_number(seed, "seed", least=0, whole=True)
+        self.order: NDArray[np.int64] | None = None
+        if isinstance(rows, RankingData):
+            self.ptr, self.queries = rows.query_ptr, rows.sorted_queries
+        else:
+            ids = rows.numpy(force=True) if isinstance(rows, torch.Tensor) else rows
+            self.order, self.ptr, _ = group_rows(checked_ids(ids, len(ids), "qid", lambda row: f"row {row}"))
+            self.queries = np.arange(len(self.ptr) - 1)
+        self.batch_queries, self.shuffle, self.seed, self.drop_last = batch_queries, shuffle, seed, drop_last
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        whole, rest = divmod(len(self.queries), self.batch_queries)
+        return whole + bool(rest and not self.drop_last)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next; otherwise each pass is the next one."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        rng = np.random.default_rng((self.seed, self.epoch))
+        self.epoch += 1
+        queries = rng.permutation(self.queries) if self.shuffle else self.queries
+        for batch in range(len(self)):
+            chosen = queries[batch * self.batch_queries : (batch + 1) * self.batch_queries]
+            rows = np.concatenate([np.arange(self.ptr[query], self.ptr[query + 1]) for query in chosen.tolist()])
+            yield (rows if self.order is None else self.order[rows]).tolist()
+
+
+class RankingDataset(data_tools.Dataset):  # type: ignore[misc]
+    """The rows of a `RankingData` as ``(features, relevance, group, qid)``; qid is the query's number.
+
+    Features keep their type unless ``dtype`` says otherwise; a memmap is read batch by batch.
+
+    Examples
+    --------
+    >>> import evenrank as er
+    >>> dataset = RankingDataset(er.datasets.german_credit("age"), dtype=torch.float32)
+    >>> features, relevance, group, qid = next(iter(dataset.loader(batch_queries=10)))
+    >>> len(features) == len(qid) and len(qid.unique())
+    10
+    """
+
+    def __init__(self, data: RankingData, *, dtype: Any = None) -> None:
+        self.data, self.dtype = data, dtype
+        self.columns = data.relevance, data.group.astype(np.int64), data.query_of_row
+
+    def __len__(self) -> int:
+        return self.data.n_rows
+
+    def __getitem__(self, row: int) -> tuple[Any, ...]:
+        return tuple(values[0] for values in self.__getitems__([row]))
+
+    def __getitems__(self, rows: Sequence[int]) -> tuple[Any, ...]:
+        """The rows of a batch at once, (b, d) and (b,) three times."""
+        features = torch.from_numpy(np.array(self.data.features[rows]))
+        relevance, group, qid = (torch.from_numpy(values[rows]) for values in self.columns)
+        dtype = self.dtype or features.dtype
+        return features.to(dtype), relevance.to(dtype), group, qid
+
+    def loader(self, batch_queries: int = 100, *, shuffle: bool = True, seed: int = 0, **options: Any) -> Any:
+        """A DataLoader over batches of whole queries; ``options`` (say, num_workers) are the DataLoader's own."""
+        sampler = QueryBatchSampler(self.data, batch_queries, shuffle=shuffle, seed=seed)
+        return data_tools.DataLoader(self, batch_sampler=sampler, collate_fn=collate, **options)
+
+
+def collate(batch: Any) -> tuple[Any, ...]:
+    """A batch of `RankingDataset` as the DataLoader hands it over: four tensors."""
+    if isinstance(batch, tuple):
+        return batch
+    return tuple(torch.stack(values) for values in zip(*batch, strict=True))

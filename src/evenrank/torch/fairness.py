@@ -1,0 +1,244 @@
+"""`FairnessLoss`: Γ of a batch as a torch module, around the one definition in `evenrank.targets`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError, choose
+from evenrank.extras import require
+from evenrank.notions import ACROSS, SCOPES, Cells, Contrast, Notion, NotionLike, Pairs, as_notion
+from evenrank.row_checks import group_rows
+from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
+from evenrank.torch.losses import Tensor, check_rows
+
+torch: Any = require("torch")
+
+
+class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
+    """Γ of the scores of a batch, to be added to any loss: ``loss + alpha * fairness(scores, relevance, group, qid)``.
+
+    The formula and its gradient are those of `evenrank.targets.FairnessTerm`, worked out in float64 on the CPU, so the
+    scores of a batch go there and their gradient comes back; any device and floating type will do. A pair of groups
+    that the batch lacks is dropped (a stratum of equalized odds keeps its ½); a batch with nothing to compare gives 0.
+
+    Parameters
+    ----------
+    notion : "demographic_parity", "equal_opportunity", "equalized_odds", dp, eop, eod, or a `Notion`
+    scope : "amortized" pools the queries of the batch, "per_query" averages their own gaps
+    target : what is evened out: "score", "probability", "topk" or "exposure"
+    k, temperature : of the target
+    across : how more than two groups are combined: the "mean" over pairs, or "max"
+    relevance_threshold : relevance at or above it counts as relevant
+    smoothing : ε of √(gap² + ε²) − ε in place of |gap|; one for all, or (models,)
+    momentum : from 0 to 1, the weight of earlier batches against the current one. The gap is then that of the groups'
+        running means, and its sign steers the gradient, which flows through the current batch at full size. It is for
+        pooled gaps of small batches, whose own |gap| is too large on average. In ``eval()`` mode a batch stands for
+        itself and nothing is remembered; `reset` forgets.
+
+    Called with scores (n,), which gives a scalar, or (n, models), which gives (models,); relevance (n,); group (n,),
+    whole numbers from 0, with -1 for an unknown one; qid (n,), whole numbers in any order, or None for a single query.
+    A batch has no features: the masks of a notion that looks at them are given as ``strata``, (strata, n) of booleans.
+
+    Examples
+    --------
+    >>> scores = torch.tensor([3.0, 1.0, 1.0, 1.0], requires_grad=True)
+    >>> fairness = FairnessLoss("demographic_parity")
+    >>> gamma = fairness(scores, torch.tensor([1, 0, 1, 0]), torch.tensor([0, 0, 1, 1]), torch.tensor([8, 8, 8, 8]))
+    >>> gamma.backward()
+    >>> gamma.item(), scores.grad.tolist()
+    (1.0, [0.5, 0.5, -0.5, -0.5])
+    """
+
+    def __init__(
+        self,
+        notion: NotionLike = "equal_opportunity",
+        scope: str = "amortized",
+        target: str = "score",
+        *,
+        k: int = 5,
+        temperature: float | None = None,
+        across: str = "mean",
+        relevance_threshold: float = 1.0,
+        smoothing: Any = 0.0,
+        momentum: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.notion = as_notion(notion)
+        self.scope = choose(scope, SCOPES, what="scope")
+        self.target, self.k, self.temperature = target, k, temperature
+        bind_target(
+            target, np.zeros(1, np.int64), k=k, temperature=temperature
+        )  # says now what it would say in training
+        self._by_query = scope == "per_query" or TARGETS[target].temperature is not None
+        self.across = choose(across, ACROSS, what="across")
+        self.relevance_threshold, self.smoothing, self.momentum = relevance_threshold, smoothing, momentum
+        if momentum is not None and not (isinstance(momentum, int | float | np.number) and 0 <= momentum < 1):
+            raise ConfigError(f"momentum must be a number from 0 to below 1, or None; got {momentum!r}.")
+        if momentum is not None and scope == "per_query":
+            raise ConfigError("momentum is for scope='amortized': a batch's own queries are a fair sample of all.")
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the batches seen so far."""
+        self._memory = Memory(self.momentum or 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.notion.name}, scope={self.scope}, target={self.target}, momentum={self.momentum}"
+
+    def forward(
+        self, scores: Tensor, relevance: Tensor, group: Tensor, qid: Tensor | None = None, *, strata: Any = None
+    ) -> Tensor:
+        check_rows(scores, relevance=relevance, group=group, qid=qid)
+        if not len(scores):
+            return scores.sum(dim=0)
+        numbers = scores.detach().to("cpu", torch.float64).numpy()
+        if not np.isfinite(numbers).all():
+            # A step that overflowed: the loss is NaN too, and a gradient scaler skips the step.
+            return (scores * torch.nan).sum(dim=0)
+        order, data = self._batch(_numpy(relevance), _codes(_numpy(group)), None if qid is None else _numpy(qid))
+        notion = self.notion
+        if strata is not None:
+            masks = np.asarray(strata, bool)
+            notion = Notion(notion.name, lambda _: list(masks if order is None else masks[:, order]))
+        value, gradient = self._term(notion, data).value_and_gradient(numbers if order is None else numbers[order])
+        if order is not None:
+            stored, gradient = gradient, np.empty_like(gradient)
+            gradient[order] = stored
+        return _Known.apply(scores, torch.as_tensor(value).to(scores), torch.from_numpy(gradient).to(scores))
+
+    def _batch(
+        self, relevance: NDArray[Any], group: NDArray[Any], qid: NDArray[Any] | None
+    ) -> tuple[NDArray[np.int64] | None, RankingData]:
+        """The rows as data without features, and the order they were brought into."""
+        n = len(relevance)
+        order, ptr, ids = None, np.array([0, n]), np.zeros(1, np.int64)
+        if not self._by_query:
+            # Queries do not matter; rows that stand by group need no sorting when the contrast is made of them.
+            order = np.argsort(group.astype(np.int16), kind="stable")
+        elif qid is not None:
+            order, ptr, ids = group_rows(qid)
+        if order is not None:
+            relevance, group = relevance[order], group[order]
+        highest = int(group.max(initial=1))
+        return order, RankingData(
+            features=np.empty((n, 0)),
+            relevance=relevance,
+            group=group,
+            query_ptr=ptr,
+            query_ids=ids,
+            item_ids=None,
+            feature_names=(),
+            group_names=tuple(range(max(highest + 1, self._memory.groups))),
+            relevance_threshold=self.relevance_threshold,
+        )
+
+    def _term(self, notion: Notion, data: RankingData) -> FairnessTerm:
+        cells = Cells.of(notion, data)
+        if self.scope == "per_query":
+            contrast = cells.contrast(unit=data.query_of_row, n_units=data.n_queries, across=self.across)
+        else:
+            contrast = cells.contrast(across=self.across)
+        if self.momentum is not None and self.training:
+            contrast = Averaged(contrast, self._memory)
+        bound = bind_target(self.target, data.query_ptr, k=self.k, temperature=self.temperature)
+        by_model = np.ndim(self.smoothing) > 0
+        return (
+            SmoothedByModel(contrast, bound, self.smoothing)
+            if by_model
+            else FairnessTerm(contrast, bound, self.smoothing)
+        )
+
+
+class Memory:
+    """Sums of weights and of values in each (stratum, group) cell, those of earlier batches weighing ever less."""
+
+    def __init__(self, momentum: float) -> None:
+        self.momentum = momentum
+        self.weight: NDArray[np.float64] = np.zeros((0, 1, 0))
+        self.total: NDArray[Any] | None = None
+
+    @property
+    def groups(self) -> int:
+        return int(self.weight.shape[2])
+
+    def add(self, weight: NDArray[Any]) -> None:
+        """Count a batch's rows, (strata, 1, groups), with room for groups not seen before."""
+        if self.total is not None and self.groups < weight.shape[2]:
+            more = [(0, 0), (0, 0), (0, weight.shape[2] - self.groups)]
+            tables = self.total.reshape(*self.weight.shape, -1)
+            models = self.total.shape[1:]
+            self.total = np.pad(tables, [*more, (0, 0)]).reshape(-1, *models)
+            self.weight = np.pad(self.weight, more)
+        self.weight = self.momentum * self.weight + weight if self.total is not None else weight
+
+    def means(self, means: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
+        """The running means of the cells, (cells,) or (cells, models), this batch's included."""
+        column = (-1,) if means.ndim == 1 else (-1, 1)
+        new = means * weight.reshape(column)
+        if self.total is not None and self.total.shape != new.shape:
+            raise ConfigError("the number of models changed from one batch to the next. Call reset() in between.")
+        self.total = new if self.total is None else self.momentum * self.total + new
+        return np.asarray(self.total / np.maximum(self.weight, np.finfo(float).tiny).reshape(column))
+
+
+class Averaged(Contrast):
+    """A batch's contrast that compares running means; slopes go to the rows of the batch as they would without."""
+
+    def __init__(self, batch: Contrast, memory: Memory) -> None:
+        memory.add(batch.cell_weight)
+        self.cells, self.cell_weight, self.memory = batch.cells, batch.cell_weight, memory
+        self.pairs = Pairs.of(memory.weight, across=batch.pairs.across)
+
+    def means(self, values: NDArray[Any]) -> NDArray[Any]:
+        return self.memory.means(super().means(values), self.cell_weight)
+
+
+class SmoothedByModel(FairnessTerm):
+    """The term with an ε ≥ 0 for each model, (models,)."""
+
+    smoothing: Any
+
+    def __init__(self, contrast: Contrast, target: BoundTarget, smoothing: Any) -> None:
+        super().__init__(contrast, target)
+        self.smoothing = np.asarray(smoothing, np.float64)
+
+    def _slope(self, gaps: NDArray[Any]) -> NDArray[Any]:
+        size = np.hypot(gaps, self.smoothing)
+        ratio = np.divide(np.abs(gaps), size, out=np.zeros_like(size), where=size > 0)
+        return np.asarray(self.contrast.pairs.slope(gaps) * ratio)
+
+
+class _Known(torch.autograd.Function):  # type: ignore[misc]
+    """A value whose gradient was found along with it."""
+
+    @staticmethod
+    def forward(context: Any, scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+        context.save_for_backward(gradient)
+        return value
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(context: Any, above: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = context.saved_tensors
+        return above * gradient, None, None
+
+
+def _numpy(values: Tensor) -> NDArray[Any]:
+    tensor = values.detach().cpu()
+    return np.asarray((tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy())
+
+
+def _codes(group: NDArray[Any]) -> NDArray[Any]:
+    """Groups as whole numbers; of floating ones, which a single tensor of all columns gives, NaN is unknown."""
+    if not np.issubdtype(group.dtype, np.floating):
+        return group
+    known = np.where(np.isnan(group), -1, group)
+    wrong = known[known != np.floor(known)]
+    if len(wrong) or np.isinf(known).any():
+        found = wrong[0] if len(wrong) else np.inf
+        raise DataError(f"group must hold whole numbers from 0, or -1 for an unknown one; got {found:g}.")
+    return known.astype(np.int64)

@@ -1,0 +1,158 @@
+"""Multilayer perceptrons trained together: models are an axis of their weights, as they are of scores."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+from evenrank.extras import require
+from evenrank.linear.descent import Progress, warn_interrupted
+from evenrank.moments import column_scale
+from evenrank.torch.batches import QueryBatchSampler
+from evenrank.torch.losses import Tensor
+
+torch: Any = require("torch")
+
+
+class Networks:
+    """Scores of M networks of one shape: standardised features, hidden layers with ReLU, one output.
+
+    Attributes
+    ----------
+    center, spread : (d,) of the features in training
+    layers : a weight (M, in, out) and a bias (M, 1, out) for each layer, float32
+    """
+
+    def __init__(self, center: NDArray[Any], spread: NDArray[Any], layers: Sequence[tuple[Tensor, Tensor]]) -> None:
+        self.center, self.spread, self.layers = center, spread, list(layers)
+
+    @classmethod
+    def fresh(
+        cls, data: RankingData, hidden: Sequence[int], models: int, *, seed: int, device: Any = "cpu"
+    ) -> Networks:
+        """Random weights, the same in every model, as torch's Linear draws them."""
+        center, spread = column_scale(data, group_aware=False)
+        generator = torch.Generator().manual_seed(seed)
+        widths = [data.n_features, *hidden, 1]
+        layers = []
+        for width, following in pairwise(widths):
+            bound = 1 / np.sqrt(max(1, width))
+            draws = [torch.rand(1, size, following, generator=generator) for size in (width, 1)]
+            layers.append(tuple(((2 * draw - 1) * bound).repeat(models, 1, 1).to(device) for draw in draws))
+        return cls(center, spread, layers)
+
+    def parameters(self) -> list[Tensor]:
+        return [part for layer in self.layers for part in layer]
+
+    def scores(self, features: NDArray[Any]) -> Tensor:
+        """(n, M) of features (n, d) in their own units."""
+        scaled = (np.asarray(features, np.float64) - self.center) / self.spread
+        signal = torch.from_numpy(scaled.astype(np.float32)).to(self.layers[0][0].device)
+        signal = signal.expand(len(self.layers[0][0]), -1, -1)
+        for number, (weight, bias) in enumerate(self.layers):
+            signal = torch.baddbmm(bias, torch.relu(signal) if number else signal, weight)
+        return signal[:, :, 0].T
+
+    def score_data(self, data: RankingData, order: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+        """(n, M) in stored order; ``order`` says which column of the data each feature of training is."""
+        chosen: Any = slice(None) if order is None else order
+        with torch.no_grad():
+            parts = [self.scores(block[:, chosen]).double().cpu().numpy() for _, block in data.blocks()]
+        return np.concatenate(parts)
+
+    def one(self, model: int) -> Networks:
+        """A network of its own."""
+        layers = [(weight[[model]].clone(), bias[[model]].clone()) for weight, bias in self.layers]
+        return Networks(self.center, self.spread, layers)
+
+
+def encode(networks: Networks) -> list[dict[str, Any]]:
+    """A single network's weights for JSON: shapes, and little-endian float32 as base64."""
+    return [
+        {"shape": list(weight.shape[1:])}
+        | {
+            name: b64encode(part[0].cpu().numpy().astype("<f4").tobytes()).decode()
+            for name, part in (("weight", weight), ("bias", bias))
+        }
+        for weight, bias in networks.layers
+    ]
+
+
+def decode(layers: Any, center: Any, spread: Any, width: int) -> Networks:
+    """What `encode` wrote; ValueError where sizes do not fit or numbers are not finite."""
+    made = []
+    scale = [np.asarray(values, np.float64) for values in (center, spread)]
+    if any(values.shape != (width,) or not np.isfinite(values).all() for values in scale) or (scale[1] <= 0).any():
+        raise ValueError(f"center and spread must hold {width} finite numbers")
+    for layer in layers:
+        rows, columns = map(int, layer["shape"])
+        parts = []
+        for name, shape in (("weight", (1, rows, columns)), ("bias", (1, 1, columns))):
+            numbers = np.frombuffer(b64decode(layer[name], validate=True), "<f4").reshape(shape)
+            if not np.isfinite(numbers).all():
+                raise ValueError("a weight is not finite")
+            parts.append(torch.from_numpy(numbers.astype(np.float32)))
+        if rows != width:
+            raise ValueError(f"a layer takes {rows} values and is given {width}")
+        width = columns
+        made.append((parts[0], parts[1]))
+    if width != 1 or not made:
+        raise ValueError("the last layer must have one output")
+    return Networks(scale[0], scale[1], made)
+
+
+def train(
+    networks: Networks,
+    data: RankingData,
+    loss: Any,
+    fairness: Any,
+    alphas: NDArray[np.float64],
+    *,
+    learning_rate: float,
+    weight_decay: float,
+    epochs: int,
+    batch_queries: int,
+    seed: int,
+    strata: NDArray[np.bool_] | None = None,
+    progress: Progress | None = None,
+) -> int:
+    """Adam on loss + α·Γ of each model, over batches of queries; gives the batches taken.
+
+    The sum over models is descended; as none shares a weight with another, each trains as it would alone. ``strata``,
+    (strata, n), are the rows' masks of a notion of the user's own.
+    """
+    device = networks.layers[0][0].device
+    strength = torch.as_tensor(alphas, dtype=torch.float32, device=device)
+    columns = [torch.tensor(values) for values in (data.relevance, data.group.astype(np.int64), data.query_of_row)]
+    sampler = QueryBatchSampler(data, batch_queries, seed=seed)
+    parameters = networks.parameters()
+    for parameter in parameters:
+        parameter.requires_grad_()
+    optimizer = torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay)
+    taken = 0
+    try:
+        for _ in range(epochs):
+            for rows in sampler:
+                scores = networks.scores(data.features[rows])
+                relevance, group, qid = (column[rows] for column in columns)
+                total = loss(scores, relevance.to(device), group, qid).sum()
+                if alphas.any():
+                    masks = None if strata is None else strata[:, rows]
+                    total = total + (strength * fairness(scores, relevance, group, qid, strata=masks)).sum()
+                optimizer.zero_grad()
+                total.backward()
+                optimizer.step()
+                taken += 1
+                if progress is not None:
+                    progress(taken / (epochs * len(sampler)))
+    except KeyboardInterrupt:
+        warn_interrupted(taken, epochs * len(sampler), "batches")
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+    return taken

@@ -1,0 +1,272 @@
+"""`FairNeuralRanker`: a multilayer perceptron with the fairness term, in scikit-learn's idiom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError, choose
+from evenrank.extras import require
+from evenrank.linear.path import check_number, match_features, strength_grid
+from evenrank.linear.ranker import weakest_within
+from evenrank.notions import NOTIONS, Cells, as_notion
+from evenrank.progress import bar
+from evenrank.rankers.base import LinearRanker, NotFittedError
+from evenrank.torch.fairness import FairnessLoss
+from evenrank.torch.losses import LOSSES, LogisticLoss
+from evenrank.torch.network import Networks, decode, encode, train
+
+torch: Any = require("torch")
+
+
+class FairNeuralRanker(LinearRanker):
+    """A neural ranker trained to rank well and to treat groups evenly: loss + α·Γ(target), with Adam.
+
+    Parameters
+    ----------
+    notion : "demographic_parity", "equal_opportunity", "equalized_odds", dp, eop, eod, or a `Notion`
+    alpha : the strength of the fairness term; 0 is an ordinary ranker
+    scope : "amortized" over the queries of a batch, or "per_query"
+    target : what is evened out: "exposure", "topk", "probability" or "score"; docs/neural.md compares them. "topk" goes
+        furthest at large strengths and suits a small ``max_violation``
+    k : the cut-off of target "topk" and of ``max_violation``
+    max_violation : instead of ``alpha``, which is then ignored: the weakest strength is sought at which the violation
+        of the top k on the training rows is at most this; see `FairLinearRanker`. Strengths train together.
+    hidden : widths of the hidden layers
+    loss : "listnet", "ranknet", "squared" or "logistic"
+    smoothing : √(gap² + ε²) − ε stands for |gap|, with ε = smoothing · alpha, so that the slope near 0 is the same at
+        every strength; with |gap| itself (0), strong terms leave the loss no say in Adam's steps
+    momentum : weight of earlier batches in the gap, see `FairnessLoss`; None takes each batch's own
+    epochs : passes over the rows; None is 10, or as many as make 100 batches
+    batch_queries, learning_rate, weight_decay : of Adam, over batches of whole queries
+    relevance_threshold : relevance at or above it counts as relevant
+    seed : of the first weights and the order of queries; with it, training on a CPU gives the same model again
+    device : as torch names it; None is the CPU
+
+    Attributes
+    ----------
+    networks_ : the trained weights
+    alpha_ : the strength used, and violation_ : the top-k violation on the training rows (None unless asked for)
+    n_iter_ : batches taken
+    feature_names_, group_names_ : names seen in training
+
+    Examples
+    --------
+    >>> import evenrank as er
+    >>> data = er.datasets.german_credit("age")
+    >>> ranker = FairNeuralRanker("demographic_parity", alpha=0.3, epochs=3).fit(data)
+    >>> ranker.predict(data).shape == (data.n_rows,)
+    True
+    """
+
+    networks_: Networks
+    alpha_: float
+    violation_: float | None
+
+    def __init__(
+        self,
+        notion: Any = "equal_opportunity",
+        alpha: float = 1.0,
+        scope: str = "amortized",
+        target: str = "exposure",
+        *,
+        k: int = 5,
+        max_violation: float | None = None,
+        hidden: Sequence[int] = (64, 32),
+        loss: str = "listnet",
+        smoothing: float = 0.05,
+        momentum: float | None = None,
+        epochs: int | None = None,
+        batch_queries: int = 100,
+        learning_rate: float = 0.003,
+        weight_decay: float = 0.0,
+        relevance_threshold: float = 1.0,
+        seed: int = 0,
+        device: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.notion = notion
+        self.alpha = alpha
+        self.scope = scope
+        self.target = target
+        self.k = k
+        self.max_violation = max_violation
+        self.hidden = hidden
+        self.loss = loss
+        self.smoothing = smoothing
+        self.momentum = momentum
+        self.epochs = epochs
+        self.batch_queries = batch_queries
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.relevance_threshold = relevance_threshold
+        self.seed = seed
+        self.device = device
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sensitive_features: ArrayLike | None = None,
+    ) -> FairNeuralRanker:
+        """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
+
+        Without ``qid`` all rows are one query; without groups ``alpha`` must be 0. Ctrl-C keeps the weights reached so
+        far, with a warning.
+        """
+        bounded = self.max_violation is not None
+        if not bounded:
+            check_number(self.alpha, "alpha", least=0)
+        data = self._checked_rows(X, y, qid, sensitive_features, None)
+        if not data.n_groups and (bounded or self.alpha > 0):
+            asked = f"max_violation={self.max_violation!r}" if bounded else f"alpha={self.alpha:g}"
+            raise ConfigError(f"{asked} needs groups: pass sensitive_features, a label a row, or set alpha=0.")
+        with bar(type(self).__name__, show=self.verbose) as progress:
+            if bounded:
+
+                def tried(strengths: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
+                    trained, taken = self._trained(data, strengths, progress)
+                    return (trained, taken, strengths), data.to_caller(trained.score_data(data))
+
+                found, chosen, self.violation_ = weakest_within(
+                    self.max_violation, self.notion, self.k, data, strength_grid(), tried
+                )
+                networks, taken, strengths = found
+            else:
+                strengths, chosen, self.violation_ = np.array([float(self.alpha)]), 0, None
+                networks, taken = self._trained(data, strengths, progress)
+        self.networks_ = networks.one(chosen)
+        self.alpha_ = float(strengths[chosen])
+        self.n_iter_ = taken
+        self.feature_names_, self.group_names_ = data.feature_names, data.group_names
+        return self
+
+    def predict(self, X: Any, sensitive_features: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Scores, (n,), in the order of the rows; X is an array, a frame or a `RankingData`. Groups change nothing."""
+        if not hasattr(self, "networks_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit first.")
+        if isinstance(X, RankingData):
+            data = X
+        else:
+            n = len(X) if hasattr(X, "__len__") else 0
+            data = RankingData.from_arrays(X, np.zeros(n), None, np.zeros(n, np.int64))
+        return data.to_caller(_scores_of(self.networks_, data, self.feature_names_)[:, 0])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a JSON model file, which `evenrank.load` reads; weights are in it as base64."""
+        from evenrank.rankers.model_file import header, write
+
+        if not hasattr(self, "networks_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit before save.")
+        content = {"features": list(self.feature_names_), "layers": encode(self.networks_), "alpha": self.alpha_}
+        scaling = {"center": self.networks_.center.tolist(), "spread": self.networks_.spread.tolist()}
+        write(header(self) | content | scaling, path)
+
+    @classmethod
+    def from_content(cls, content: dict[str, Any], name: str) -> FairNeuralRanker:
+        """The ranker of a model file already read as JSON; ``name`` is what an error calls it."""
+        ranker = cls()
+        parameters = content.get("parameters")
+        unknown = [key for key in parameters if key not in ranker.get_params()] if isinstance(parameters, dict) else []
+        if not isinstance(parameters, dict) or unknown:
+            raise DataError(f"{name}: the parameters of a {cls.__name__} are missing or damaged; got {unknown!r}.")
+        ranker.set_params(**parameters)
+        try:
+            features = tuple(map(str, content["features"]))
+            ranker.networks_ = decode(content["layers"], content["center"], content["spread"], len(features))
+            ranker.alpha_, ranker.group_names_ = float(content["alpha"]), tuple(content["groups"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{name}: the weights are missing or damaged ({error}). Was it cut short?") from None
+        ranker.feature_names_ = features
+        ranker._remember_features(features)
+        return ranker
+
+    # ------------------------------------------------------------------ training
+
+    def _trained(
+        self, data: RankingData, alphas: NDArray[np.float64], progress: Callable[[float], None] | None = None
+    ) -> tuple[Networks, int]:
+        """Networks for every strength, trained together, and the batches taken."""
+        choose(self.loss, LOSSES, what="loss")
+        check_number(self.batch_queries, "batch_queries", least=1, whole=True)
+        epochs = max(10, -(-100 // -(-data.n_queries // self.batch_queries))) if self.epochs is None else self.epochs
+        check_number(epochs, "epochs", least=1, whole=True)
+        hidden: Any = self.hidden
+        if isinstance(hidden, str) or not np.iterable(hidden):
+            raise ConfigError(f"hidden must be a list of widths, as [64, 32]; got {hidden!r}.")
+        for width in self.hidden:
+            check_number(width, "hidden", least=1, whole=True)
+        check_number(self.learning_rate, "learning_rate", least=np.finfo(float).tiny)
+        check_number(self.weight_decay, "weight_decay", least=0)
+        check_number(self.smoothing, "smoothing", least=0)
+        check_number(self.seed, "seed", least=0, whole=True)
+        if data.sample_weight is not None:
+            raise ConfigError("FairNeuralRanker takes no sample_weight; train on data without weights.")
+        if data.n_features == 0:
+            raise DataError("training needs at least one feature; the data has none.")
+        if alphas.any():
+            data.need_labels("training")
+            if data.n_groups < 2:
+                found = f"1 ({data.group_names[0]})" if data.n_groups else "none"
+                raise DataError(
+                    f"training with alpha > 0 compares groups and needs at least two; the data has {found}."
+                )
+        threshold = data.relevance_threshold
+        fairness = FairnessLoss(
+            self.notion,
+            self.scope,
+            self.target,
+            k=self.k,
+            relevance_threshold=threshold,
+            smoothing=self.smoothing * alphas,
+            momentum=self.momentum,
+        )
+        base = LOSSES[self.loss]
+        loss = base(relevance_threshold=threshold) if base is LogisticLoss else base()
+        networks = Networks.fresh(data, self.hidden, len(alphas), seed=self.seed, device=self.device or "cpu")
+        taken = train(
+            networks,
+            data,
+            loss,
+            fairness,
+            alphas,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            epochs=epochs,
+            batch_queries=self.batch_queries,
+            seed=self.seed,
+            strata=self._own_strata(data) if alphas.any() else None,
+            progress=progress,
+        )
+        return networks, taken
+
+    def _own_strata(self, data: RankingData) -> NDArray[np.bool_] | None:
+        """The masks, on all rows, of a notion of the user's own, which may look at features that a batch lacks."""
+        notion = as_notion(self.notion)
+        return None if NOTIONS.get(notion.name) is notion else Cells.of(notion, data).strata
+
+
+def train_scores(
+    training: RankingData, test: RankingData, notion: Any, alphas: ArrayLike, **settings: Any
+) -> NDArray[np.float64]:
+    """Scores on ``test``, (n, strengths) in the caller's row order, of rankers trained together for every strength.
+
+    ``settings`` are the parameters of `FairNeuralRanker` besides notion and alpha.
+    """
+    ranker = FairNeuralRanker(notion, **settings)
+    networks, _ = ranker._trained(training, np.atleast_1d(np.asarray(alphas, np.float64)))
+    return test.to_caller(_scores_of(networks, test, training.feature_names))
+
+
+def _scores_of(networks: Networks, data: RankingData, names: tuple[str, ...]) -> NDArray[np.float64]:
+    """(n, models) in stored order, features matched with those of training."""
+    order = match_features(data, names)
+    return networks.score_data(data, None if isinstance(order, slice) else np.argsort(order))
