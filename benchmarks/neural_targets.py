@@ -31,7 +31,7 @@ def curve(data: er.RankingData, notion: str, alphas: Any, seeds: int, **settings
         scores, quality = np.empty((data.n_rows, len(alphas))), []
         for number in range(FOLDS):
             training, test = data.take(fold != number), data.take(fold == number)
-            found = et.train_scores(training, test, notion, alphas, k=K, seed=seed, **settings)
+            found = et.train_scores(training, test, notion, alphas, k=K, random_state=seed, **settings)
             scores[(fold == number)[data.query_of_row]] = found
             quality.append(er.measure(found, test, [f"ndcg@{K}"])[f"ndcg@{K}"])
         violations.append(er.measure(data.to_caller(scores), data, [f"{notion}@{K}"])[f"{notion}@{K}"])

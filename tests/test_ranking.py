@@ -13,8 +13,9 @@ from hypothesis.extra.numpy import arrays
 
 import oracles
 from evenrank import ranking as module
+from evenrank.checks import check_k
 from evenrank.errors import ConfigError
-from evenrank.ranking import Ranking, check_k, discount_sums
+from evenrank.ranking import Ranking, discount_sums
 from oracles import Query, as_data, pooled
 from strategies import LEVELS, queries
 

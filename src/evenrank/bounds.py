@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, choose
+from evenrank.errors import ConfigError
 from evenrank.measures import parse_measure
 from evenrank.notions import NOTIONS, NotionLike, Pairs, as_notion, bind
 from evenrank.query_sums import Statistic, statistics

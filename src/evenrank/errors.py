@@ -21,11 +21,3 @@ class MissingExtraError(EvenrankError, ImportError):
 
 class DataWarning(UserWarning):
     """Data was accepted, but treated in a way the user should know about."""
-
-
-def choose(value: object, choices: object, *, what: str) -> str:
-    """Return ``value`` if it is one of ``choices``, else raise a ConfigError that lists them."""
-    names = list(choices)  # type: ignore[call-overload]
-    if value not in names:
-        raise ConfigError(f"{what} must be one of {', '.join(map(str, names))}; got {value!r}.")
-    return str(value)

@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, DataWarning, choose
+from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.query_sums import TINY, Statistic, by_id, resampled_sums, stacked, statistics, unstacked
 
 METHODS = ("bootstrap", "analytic")

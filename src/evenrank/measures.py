@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import check_k, choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, DataWarning, choose
+from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.notions import ACROSS, ALIASES, NOTIONS, Contrast, bind, gamma_of
-from evenrank.ranking import Ranking, check_k, descending, discount_sums
+from evenrank.ranking import Ranking, descending, discount_sums
 
 MODEL_CHUNK = 1 << 22
 GAINS = ("linear", "exponential")

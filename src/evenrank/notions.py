@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, DataWarning, choose
+from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.row_checks import listed
 
 SCOPES = ("amortized", "per_query")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+Progress = Callable[[float], None]  # called with the fraction done
 
 
 class Shown:
@@ -34,3 +37,8 @@ def bar(title: str, *, show: bool = True) -> Iterator[Shown | None]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(title, total=1.0)
         yield Shown(progress, task, title)
+
+
+def warn_interrupted(done: int, asked: int, what: str) -> None:
+    """Tell that Ctrl-C ended a training whose weights are kept."""
+    warnings.warn(f"training was interrupted after {done} of {asked} {what}; the weights so far are kept", stacklevel=3)

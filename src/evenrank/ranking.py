@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.errors import ConfigError, choose
+from evenrank.checks import check_k, choose
 
 CHUNK = 1 << 17
 SHORT = 24  # up to this length counting pairs is faster than sorting
@@ -71,13 +71,6 @@ class Ranking:
         if self.untied:
             return np.asarray(np.diff(cumulative)[self.first])
         return np.asarray((cumulative[self.first + self.size] - cumulative[self.first]) / self.size)
-
-
-def check_k(k: object) -> int:
-    """A whole number of positions, at least 1."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ConfigError(f"k must be a whole number ≥ 1; got {k!r}.")
-    return int(k)
 
 
 @lru_cache(maxsize=64)

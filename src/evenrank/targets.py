@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.errors import ConfigError, choose
+from evenrank.checks import check_k, choose
+from evenrank.errors import ConfigError
 from evenrank.losses import sigmoid
 from evenrank.notions import Contrast
-from evenrank.ranking import check_k
 
 CHUNK = 1 << 20  # elements of the largest temporary; lists of one length are worked on together
 Lists = NDArray[Any]  # (m, L): m lists of L scores

@@ -69,7 +69,7 @@ def test_train_rank_audit_round_trip(run, save, rows, data, suffix):
 def test_json_of_train_is_the_audit_of_its_scores(run, save, rows, data, solver):
     options = ["--solver", solver, "--notion", "eop", "--alpha", "0.1", "--k", "1,5", "--seed", "3"]
     report = run("train", save(rows, "rows.csv"), *options, "--json").json()
-    ranker = er.FairLinearRanker("eop", alpha=0.1, solver=solver, seed=3).fit(data)
+    ranker = er.FairLinearRanker("eop", alpha=0.1, solver=solver, random_state=3).fit(data)
     wanted = [f"{name}@{k}" for name in ("ndcg", "equal_opportunity", "four_fifths") for k in (1, 5)]
     expected = er.measure(ranker.predict(data), data, wanted)
     assert {name: report["measures"][name] for name in wanted} == pytest.approx(expected, abs=1e-12)
@@ -241,15 +241,19 @@ def test_deltr_and_fastar_by_name(run, save, rows, data):
         ("train rows.csv --method deltr --loss logistic", "--loss is not for --method deltr; leave it out."),
         (
             "train rows.csv --method deltr --ridge 1 --max-violation 0.1",
-            "--ridge and --max-violation are not for --method deltr; leave them out.",
+            "--max-violation and --ridge are not for --method deltr; leave them out.",
         ),
         ("train rows.csv --model mlp --solver gd", "--solver is not for --method mlp; leave it out."),
         ("train rows.csv --model mlp --method deltr", "--model mlp contradicts --method deltr"),
         ("train rows.csv --model forest", "--model must be one of linear, lightgbm, xgboost, mlp; got 'forest'"),
-        ("train rows.csv --set depth=3", "--set 'depth' is not an option of amortized"),
+        ("train rows.csv --set depth=3", "'depth' is not an option of amortized"),
         ("train rows.csv --target topk", "target='topk' trains with solver='gd'"),
-        ("train rows.csv --protected x", "--protected is for --method deltr"),
-        ("rank rows.csv --score score --p 0.3", "are for --method fastar"),
+        ("train rows.csv --protected x", "--protected is not for --method amortized; leave it out."),
+        ("rank rows.csv --score score --p 0.3", "--p is for --method; leave out, or name"),
+        (
+            "rank rows.csv --score score --method fastar_larger --protected x",
+            "--protected is not for --method fastar_larger",
+        ),
         ("train rows.csv --features relevance", "features must not hold the relevance column"),
     ],
 )
@@ -292,3 +296,30 @@ def test_a_violation_can_be_asked_for_instead_of_a_strength(run):
     assert plain["measures"]["demographic_parity@5"] > 0.05
     assert fair["measures"]["demographic_parity@5"] <= 0.05
     assert fair["alpha"] > 0
+
+
+def test_each_variant_of_a_reranker_is_the_one_that_was_named(run, save, logged, data):
+    """The protected group and the adjustment follow from the method's name."""
+    path = save(logged, "rows.csv")
+    scores = logged["score"].to_numpy()
+    larger = "over 25"
+    expected = {
+        "fastar": er.FAStar(0.6),
+        "fastar_unadjusted": er.FAStar(0.6, adjust=False),
+        "fastar_larger": er.FAStar(0.6, protected=larger),
+    }
+    orders = {}
+    for name, ranker in expected.items():
+        done = run("rank", path, "--score", "score", "--method", name, "--p", "0.6", "-o", f"{name}.csv")
+        assert (done.code, done.err) == (0, "")
+        order = pl.read_csv(f"{name}.csv").sort("row")["rank"].to_numpy()
+        data_order = er.Ranking(data.to_stored(ranker.rerank(scores, data)), data.query_ptr).first
+        assert order.tolist() == (data.to_caller(data_order) + 1).tolist()
+        orders[name] = order.tolist()
+    assert orders["fastar"] != orders["fastar_larger"]
+
+
+def test_only_linear_methods_report_a_solver(run, save, rows):
+    report = run("train", save(rows, "rows.csv"), "--method", "deltr", "--json").json()
+    assert "solver" not in report
+    assert (report["method"], report["notion"], report["alpha"]) == ("deltr", None, 1.0)

@@ -301,7 +301,7 @@ def test_seeds_with_held_out_data_agree_with_a_slow_loop(data):
     assert len(result) == 4
     for seed in (4, 9):
         for strength, values in values_of(result, seed=seed).items():
-            ranker = er.FairLinearRanker("dp", strength, solver="sgd", epochs=2, learning_rate=0.01, seed=seed)
+            ranker = er.FairLinearRanker("dp", strength, solver="sgd", epochs=2, learning_rate=0.01, random_state=seed)
             expected = er.measure(ranker.fit(train).predict(test), test, ["ndcg@3", "dp@3", "four_fifths@3"])
             for name, value in expected.items():
                 assert values[name.replace("dp@", "demographic_parity@")] == pytest.approx(value, abs=1e-9)

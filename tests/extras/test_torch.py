@@ -337,7 +337,7 @@ def data() -> er.RankingData:
 def test_same_seed_same_model_and_parameters_matter(data: er.RankingData) -> None:
     scores = quick().fit(data).predict(data)
     assert (quick().fit(data).predict(data) == scores).all()
-    changes = {"seed": 1, "alpha": 3.0, "scope": "per_query", "target": "score", "k": 1, "loss": "squared"}
+    changes = {"random_state": 1, "alpha": 3.0, "scope": "per_query", "target": "score", "k": 1, "loss": "squared"}
     changes |= {"hidden": (8, 4), "momentum": 0.9, "epochs": 5, "batch_queries": 7, "learning_rate": 0.01}
     changes |= {"weight_decay": 0.5, "smoothing": 0.0, "notion": "eop"}
     for name, value in changes.items():

@@ -9,7 +9,7 @@ import pytest
 
 import evenrank as er
 from evenrank.experiment.trials import Sweep
-from evenrank.methods.registry import ANY
+from evenrank.methods.method import ANY
 from evenrank.page.payload import DIGITS, embedded, group_shares, payload, rates_at, runs, start
 from pages import HOSTILE
 

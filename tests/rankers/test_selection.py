@@ -39,7 +39,7 @@ def rows(seed: int = 0) -> dict[str, Any]:
 
 def test_a_query_is_in_one_test_fold_and_every_row_in_one() -> None:
     qid = rows()["qid"]
-    splits = list(er.QueryKFold(4, seed=3).split(np.zeros((300, 1)), qid=qid))
+    splits = list(er.QueryKFold(4, random_state=3).split(np.zeros((300, 1)), qid=qid))
     assert len(splits) == er.QueryKFold(4).get_n_splits() == 4
     assert sorted(np.concatenate([test for _, test in splits]).tolist()) == list(range(300))
     queries = [set(qid[test].tolist()) for _, test in splits]
@@ -55,7 +55,7 @@ def test_folds_go_by_query_and_seed_whatever_the_order() -> None:
     order = np.random.default_rng(0).permutation(300)
 
     def fold_of(ids: Any, seed: int) -> dict[int, int]:
-        splits = er.QueryKFold(4, seed=seed).split(np.zeros((300, 1)), groups=ids)
+        splits = er.QueryKFold(4, random_state=seed).split(np.zeros((300, 1)), groups=ids)
         return {int(ids[row]): number for number, (_, test) in enumerate(splits) for row in test}
 
     assert fold_of(qid, 0) == fold_of(qid[order], 0)
@@ -78,7 +78,7 @@ def test_scorers_are_the_measures_higher_being_better(name: str, sign: int) -> N
     own = rows()
     ranker = er.FairLinearRanker("dp", 0.1).fit(**own)
     data = er.RankingData.from_arrays(own["X"], own["y"], own["sensitive_features"], own["qid"])
-    scorer = er.make_scorer(name)
+    scorer = er.ranking_scorer(name)
     metadata = {key: own[key] for key in ("qid", "sensitive_features")}
     found = scorer(ranker, own["X"], own["y"], **metadata)
     assert found == pytest.approx(sign * er.measure(ranker.predict(data), data, [name])[name])
@@ -87,9 +87,9 @@ def test_scorers_are_the_measures_higher_being_better(name: str, sign: int) -> N
 
 def test_scorers_need_routing_and_a_known_measure() -> None:
     with pytest.raises(ConfigError, match="enable_metadata_routing=True"):
-        er.make_scorer("ndcg@5")
+        er.ranking_scorer("ndcg@5")
     with sklearn.config_context(enable_metadata_routing=True), pytest.raises(ConfigError, match="accuracy"):
-        er.make_scorer("accuracy")
+        er.ranking_scorer("accuracy")
 
 
 @pytest.mark.usefixtures("routing")
@@ -98,9 +98,9 @@ def test_scorers_see_relevance_at_the_threshold() -> None:
     ranker = er.FairLinearRanker("dp", 0.1).fit(**own)
     metadata = {key: own[key] for key in ("qid", "sensitive_features")}
     graded = own["y"] * 2
-    one = er.make_scorer("precision@3")(ranker, own["X"], own["y"], **metadata)
-    two = er.make_scorer("precision@3", relevance_threshold=3)(ranker, own["X"], graded, **metadata)
-    three = er.make_scorer("precision@3", relevance_threshold=2)(ranker, own["X"], graded, **metadata)
+    one = er.ranking_scorer("precision@3")(ranker, own["X"], own["y"], **metadata)
+    two = er.ranking_scorer("precision@3", relevance_threshold=3)(ranker, own["X"], graded, **metadata)
+    three = er.ranking_scorer("precision@3", relevance_threshold=2)(ranker, own["X"], graded, **metadata)
     assert one == three > two == 0
 
 
@@ -114,9 +114,9 @@ def test_grid_search_is_the_loop_over_folds_and_strengths() -> None:
     search = GridSearchCV(
         ranker,
         {"alpha": alphas},
-        scoring={"quality": er.make_scorer("ndcg@5"), "fairness": er.make_scorer("dp@3")},
+        scoring={"quality": er.ranking_scorer("ndcg@5"), "fairness": er.ranking_scorer("dp@3")},
         refit="quality",
-        cv=er.QueryKFold(3, seed=1),
+        cv=er.QueryKFold(3, random_state=1),
         error_score="raise",
     )
     search.fit(own["X"], own["y"], qid=own["qid"], sensitive_features=own["sensitive_features"])
@@ -145,7 +145,7 @@ def test_cross_validation_of_a_pipeline() -> None:
         own["X"],
         own["y"],
         cv=er.QueryKFold(3),
-        scoring=er.make_scorer("ndcg@5"),
+        scoring=er.ranking_scorer("ndcg@5"),
         params=metadata,
         error_score="raise",
     )["test_score"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,14 +22,14 @@ from evenrank.audits.parts import (
     shared_intervals,
 )
 from evenrank.bounds import Certificate, certify
+from evenrank.checks import check_k, choose
 from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
-from evenrank.errors import DataError, DataWarning, choose
+from evenrank.errors import DataError, DataWarning
 from evenrank.intervals import METHODS, REPLICATES, check_confidence
 from evenrank.measures import measure_names
 from evenrank.notions import NOTIONS
 from evenrank.query_sums import statistics
-from evenrank.ranking import check_k
 
 QUALITY = ("ndcg", "precision", "recall")
 GAPS = (*NOTIONS, "exposure_gap")
@@ -56,6 +56,8 @@ class Audit:
     certificates: tuple[Certificate, ...]
     influences: tuple[Influence, ...]
     comparison: tuple[Comparison, ...] = ()
+
+    page: ClassVar[Callable[..., str]]  # the page layer, which comes later, puts it here
 
     def find(self, measure: str, across: str | None = None) -> list[Finding]:
         """The findings of a measure by its full name, one a k; the largest pair if there are more than two groups."""
@@ -143,15 +145,10 @@ class Audit:
 
     def html(self, title: str = "Audit") -> str:
         """A page of its own that needs no network."""
-        # Pages come after this layer, so this one is asked for by its public name.
-        from evenrank import audit_page
-
-        return str(audit_page([(title, self)]))
+        return self.page([(title, self)])
 
     def _repr_html_(self) -> str:
-        from evenrank import audit_page
-
-        return str(audit_page([("Audit", self)], whole=False))
+        return self.page([("Audit", self)], whole=False)
 
     def __str__(self) -> str:
         return self.text()

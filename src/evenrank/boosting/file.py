@@ -9,8 +9,8 @@ import numpy as np
 
 from evenrank.data import RankingData
 from evenrank.errors import DataError
-from evenrank.linear.path import match_features
 from evenrank.rankers.base import NotFittedError
+from evenrank.rankers.matching import match_features
 from evenrank.rankers.model_file import header
 
 PLAIN = (bool, int, float, str, list, tuple, type(None))

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.checks import check_k, check_number, choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataWarning, choose
-from evenrank.linear.path import check_number
+from evenrank.errors import ConfigError, DataWarning
 from evenrank.losses import LOSSES
 from evenrank.notions import NotionLike, as_notion, bind
-from evenrank.ranking import Ranking, check_k
+from evenrank.ranking import Ranking
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
 
 BASES = ("lambdarank", *LOSSES)

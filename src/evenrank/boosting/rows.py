@@ -10,8 +10,8 @@ from sklearn.utils import _safe_indexing
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.linear.path import unnamed
 from evenrank.notions import Notion
+from evenrank.rankers.matching import unnamed
 
 
 def fit_rows(

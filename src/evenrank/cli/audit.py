@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 import evenrank as er
 from evenrank.audits.audit import GAPS, UNLABELLED, Audit
+from evenrank.checks import choose
 from evenrank.cli import common, options
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, choose
+from evenrank.errors import ConfigError, DataError
 from evenrank.io.files import write_whole
 from evenrank.io.registry import format_of
 from evenrank.measures import parse_measure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from evenrank.cli import common, options, show
 from evenrank.methods.registry import METHODS
 
@@ -15,10 +17,12 @@ def methods(as_json: options.Json = False) -> None:
                     "name": method.name,
                     "title": method.title,
                     "kind": method.kind,
-                    "strength": method.strength,
-                    "grid": method.grid().tolist(),
-                    "options": None if method.options is None else list(method.options),
+                    "strength": method.strength.name,
+                    "grid": method.strength.grid().tolist(),
+                    "options": None if method.settings is None else list(method.settings),
                     "extra": method.extra,
+                    "sees": asdict(method.sees),
+                    "model_file": method.home[1] if method.saves else None,
                 }
                 for method in METHODS.values()
             ]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import evenrank as er
+from evenrank.checks import choose
 from evenrank.cli import common, options, show
-from evenrank.errors import ConfigError, choose
+from evenrank.errors import ConfigError
 from evenrank.io.files import write_whole
+from evenrank.methods.method import POST, Method
 from evenrank.methods.registry import METHODS
+
+RERANKERS = [method.name for method in METHODS.values() if method.kind == POST]
 
 
 def rank(
@@ -27,10 +32,14 @@ def rank(
         int | None, options.numeric("--top", parser=options.whole(1), help="Keep the first so many of each query.")
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help="Re-rank the scores: fastar or fastar_unadjusted; see evenrank methods.")
+        str | None, typer.Option(help=f"Re-rank the scores: {', '.join(RERANKERS)}; see evenrank methods.")
     ] = None,
-    p: Annotated[float, options.numeric(help="FA*IR: share of protected items asked for.")] = 0.5,
-    significance: Annotated[float, options.numeric(help="FA*IR: how often a fair list may fail.")] = 0.1,
+    p: Annotated[
+        float | None, options.numeric(help="FA*IR: share of protected items asked for.  [default: 0.5]")
+    ] = None,
+    significance: Annotated[
+        float | None, options.numeric(help="FA*IR: how often a fair list may fail.  [default: 0.1]")
+    ] = None,
     protected: Annotated[str | None, typer.Option(help="FA*IR: the protected group; default: the smaller.")] = None,
     k: Annotated[
         int | None, options.numeric("--k", parser=options.whole(1), help="FA*IR: places to fill; default: all.")
@@ -52,12 +61,9 @@ def rank(
     Group and relevance are carried along if the file has them, so that the result can be audited. --method fastar
     re-ranks each list so that every prefix has enough protected items.
     """
-    if method is not None and METHODS[choose(method, METHODS, what="--method")].kind != "post-processing":
-        raise ConfigError(f"{method} is trained, not applied to a ranking. Use evenrank train --method {method}.")
-    if method is None and (p, significance, protected, k) != (0.5, 0.1, None, None):
-        raise ConfigError(
-            "--p, --significance, --protected and --k are for --method fastar; name it or leave them out."
-        )
+    given = {"p": p, "significance": significance, "protected": protected, "k": k}
+    asked = {name: value for name, value in given.items() if value is not None}
+    reranker = _reranker(method, asked)
     if out is not None:
         options.output(out, [*file, *([] if score else [model])], list(show.WRITERS))
     ranker = None
@@ -84,10 +90,12 @@ def rank(
         format=input_format,
     )
     scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)
-    if method is not None:
+    if reranker is not None:
         common.need_groups(data, file, "Name the group column with --group.")
-        label = options.label(protected, data.group_names)
-        scores = er.FAStar(p, significance, method == "fastar", protected=label).rerank(scores, data, k)
+        if protected is not None:
+            asked["protected"] = options.label(protected, data.group_names)
+        asked.pop("k", None)
+        scores = reranker.make(data, asked).rerank(scores, data, k)
     names = {
         "query": query,
         "item": item or "item",
@@ -105,3 +113,16 @@ def rank(
         sys.stdout.write(frame.write_csv())
     else:
         show.line(f"{len(frame)} rows of {data.n_queries} queries, ranked: {out}")
+
+
+def _reranker(name: str | None, asked: Mapping[str, Any]) -> Method | None:
+    """The re-ranker of that name, which must take the options given."""
+    if name is not None and choose(name, METHODS, what="--method") not in RERANKERS:
+        raise ConfigError(f"{name} is trained, not applied to a ranking. Use evenrank train --method {name}.")
+    method = None if name is None else METHODS[name]
+    strange = [f"--{option}" for option in asked if method is None or option not in (*method.knobs, "k")]
+    if strange:
+        verb = "is" if len(strange) == 1 else "are"
+        place = f"not for --method {name}" if method else "for --method"
+        raise ConfigError(f"{' and '.join(strange)} {verb} {place}; leave out, or name another method.")
+    return method

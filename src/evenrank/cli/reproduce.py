@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 import evenrank as er
+from evenrank.checks import choose
 from evenrank.cli import common, options, show
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, choose
+from evenrank.errors import ConfigError, DataError
 from evenrank.experiment.examples import Titles
 from evenrank.paper.printed import CPU_HOURS
 from evenrank.paper.reproduce import EXPERIMENTS, PAPER_METHODS, Experiment, Reproduction

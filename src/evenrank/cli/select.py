@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 import evenrank as er
+from evenrank.checks import choose
 from evenrank.cli import common, options, show, show_sweep
-from evenrank.errors import DataWarning, choose
+from evenrank.errors import DataWarning
 from evenrank.experiment.select_rules import RULES
 
 ALL = "all"

@@ -17,15 +17,15 @@ from rich.text import Text
 import evenrank as er
 from evenrank.audits.audit import GAPS, QUALITY, RATIO, UNLABELLED
 from evenrank.audits.words import TITLES
+from evenrank.checks import check_k
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.experiment.trials import Sweep
 from evenrank.extras import EXTRA_OF
 from evenrank.measures import measure_names
-from evenrank.methods.registry import Method
+from evenrank.methods.method import Method
 from evenrank.notions import NOTIONS
 from evenrank.page.report import answer, percent, with_error
-from evenrank.ranking import check_k
 
 FAIRNESS = (*GAPS, RATIO)
 
@@ -198,12 +198,12 @@ def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
 
 
 def methods(registry: Sequence[Method]) -> None:
-    """Two lines a method: name, when it acts and its strengths; then what it is."""
+    """Three lines per method: name, when it acts and its strengths; what it is; what it may see."""
     for method in registry:
-        grid = method.grid()
-        swept = f"{method.strength} = 0, {grid[1]:.3g} … {grid[-1]:.3g} ({len(grid)} strengths)"
+        grid = method.strength.grid()
+        swept = f"{method.strength.name} = 0, {grid[1]:.3g} … {grid[-1]:.3g} ({len(grid)} strengths)"
         extra = f" (needs pip install 'evenrank[{EXTRA_OF.get(method.extra, method.extra)}]')" if method.extra else ""
-        line(f"{method.name:<18} {method.kind:<15}  {swept}\n    {method.title}{extra}")
+        line(f"{method.name:<18} {method.kind:<15}  {swept}\n    {method.title}{extra}\n    {method.sees}")
 
 
 WRITERS: dict[str, Callable[[Any, BytesIO], Any]] = {

@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 import evenrank as er
+from evenrank.checks import choose
 from evenrank.cli import common, options, show, show_sweep
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, choose
+from evenrank.errors import ConfigError, DataError
 from evenrank.experiment.examples import Titles
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS

@@ -10,9 +10,10 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.datasets.german_codes import AGE, CATEGORICAL, CREDIT, GOOD, NUMERIC, SEX, WOMEN
-from evenrank.errors import ConfigError, DataError, choose
+from evenrank.errors import ConfigError, DataError
 
 WEIGHT_GOOD, WEIGHT_BAD = 0.4, 0.6
 GROUPS = {

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from evenrank.checks import choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, choose
+from evenrank.errors import ConfigError
 from evenrank.features.encoder import BATCH_SIZE, MAX_TOKENS, Encoder, open_encoder
 
 TITLE_CHARACTERS = 120

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenrank.checks import choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, DataWarning, choose
+from evenrank.errors import ConfigError, DataError, DataWarning
 
 if TYPE_CHECKING:
     from evenrank.datasets.trec_fair_files import Query, Source

@@ -19,7 +19,8 @@ from evenrank.data import RankingData
 from evenrank.errors import DataWarning
 from evenrank.experiment.examples import pack, top_places
 from evenrank.measures import measure_names, measure_with_rates
-from evenrank.methods.registry import METHODS, Task
+from evenrank.methods.method import Task
+from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS
 
 QUALITIES = ("ndcg", "precision")
@@ -194,7 +195,7 @@ class Runner:
         kept = np.searchsorted(plan.examples, numbers[examples]).tolist()
         rows: dict[tuple[str, str], dict[str, Any]] = {}
         tops = []
-        for part in method.run(task):
+        for part in method.run(method, task):
             data = test[part.grouping]
             row = rows.setdefault((names[part.grouping], part.notion), {})
             row |= _measured(part.scores, data, plan.ks if part.k is None else (part.k,))

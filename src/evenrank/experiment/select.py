@@ -9,14 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.checks import choose
 from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataWarning, choose
+from evenrank.errors import ConfigError, DataWarning
 from evenrank.experiment.curves import mean_and_error
 from evenrank.experiment.select_rules import FOUR_FIFTHS, RULES, Means, Rule, Table, least
 from evenrank.experiment.sweep import ONE
 from evenrank.experiment.trials import Sweep
-from evenrank.methods.registry import METHODS, Task
+from evenrank.methods.method import Task
+from evenrank.methods.registry import METHODS
 from evenrank.notions import as_notion
 
 RATIO = "four_fifths"
@@ -320,6 +322,7 @@ def _tested(sweep: Sweep, made: Choice, train: RankingData, test: RankingData) -
             seed=sweep.about.get("seed", 0),
             settings=sweep.about.get("settings", {}).get(one.method, {}),
         )
-        scores.append(next(METHODS[one.method].run(task)).scores[:, -1])
+        method = METHODS[one.method]
+        scores.append(next(method.run(method, task)).scores[:, -1])
     before, after = scores
     return tuple(compare(before, after, test, [f"{made.notion}@{made.k}", made.quality_name, f"{RATIO}@{made.k}"]))

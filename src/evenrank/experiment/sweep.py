@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import check_k, choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, DataWarning, choose
+from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.experiment.examples import PLACES, Titles, choose_queries, describe, group_texts
 from evenrank.experiment.facts import data_facts
 from evenrank.experiment.plan import Block, Groupings, Plan, Runner
@@ -28,7 +29,6 @@ from evenrank.extras import require
 from evenrank.linear.path import SCALES, SOLVERS
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS, as_notion
-from evenrank.ranking import check_k
 
 FOLDS = 5
 ONE = "group"  # the name of the grouping of data given without one
@@ -105,7 +105,7 @@ def sweep(
     if tests is not None:
         _refuse_other_groups(groupings, tests)
     for name, own in (settings or {}).items():
-        METHODS[choose(name, METHODS, what="a method of settings")].check(own)
+        METHODS[choose(name, METHODS, what="a method of settings")].check_settings(own)
     for name in chosen:
         if METHODS[name].extra:
             require(METHODS[name].extra)
@@ -299,16 +299,18 @@ def _grid(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) ->
     """The distinct strengths and 0, ascending."""
     given = strengths.get(method) if isinstance(strengths, Mapping) else strengths
     if given is None:
-        return METHODS[method].grid()
+        return METHODS[method].strength.grid()
     try:
         grid = np.asarray(given, dtype=np.float64).ravel()
     except (TypeError, ValueError):
         grid = np.array([np.nan])
     if not (np.isfinite(grid) & (grid >= 0)).all():
         raise ConfigError(f"strengths must be finite numbers ≥ 0; got {given!r}.")
-    if METHODS[method].strength == "p" and not (grid < 1).all():
+    strength = METHODS[method].strength
+    if not (grid < strength.below).all():
         raise ConfigError(
-            f"strengths of {method} are shares p, from 0 to below 1; got {grid[grid >= 1].tolist()}. Give it its own."
+            f"strengths of {method} are values of {strength.name} below {strength.below:g}; "
+            f"got {grid[grid >= strength.below].tolist()}. Give it its own."
         )
     return np.unique(np.append(grid, 0.0))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from evenrank.experiment.examples import Examples, unpack
 from evenrank.experiment.run_folder import RunFolder
 from evenrank.extras import require
 from evenrank.io.files import write_whole
-from evenrank.methods.registry import ANY
+from evenrank.methods.method import ANY
 from evenrank.notions import as_notion
 
 KEYS = ("grouping", "method", "notion", "strength", "fold", "seed", "seconds")
@@ -62,6 +62,8 @@ class Sweep:
     about : what was asked, of what data, how long it took
     examples : rankings of example queries, or None
     """
+
+    page: ClassVar[Callable[..., str]]  # the page layer, which comes later, puts it here
 
     def __init__(
         self, columns: dict[str, Any], ks: Sequence[int], about: dict[str, Any], examples: Examples | None = None
@@ -264,15 +266,10 @@ class Sweep:
 
     def html(self, title: str = "", subtitle: str = "") -> str:
         """A page of its own that needs no network."""
-        # Pages come after this layer, so this one is asked for by its public name.
-        from evenrank import report_page
-
-        return str(report_page(self, subtitle=subtitle, **({"title": title} if title else {})))
+        return self.page(self, subtitle=subtitle, **({"title": title} if title else {}))
 
     def _repr_html_(self) -> str:
-        from evenrank import report_page
-
-        return str(report_page(self, whole=False))
+        return self.page(self, whole=False)
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints: the configuration and, for each curve, its means, errors and what comes free."""

@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from evenrank.checks import choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, choose
+from evenrank.errors import ConfigError, DataError
 from evenrank.io.columns import Columns
 from evenrank.io.csv import read_csv
 from evenrank.io.jsonl import read_jsonl

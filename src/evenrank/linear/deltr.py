@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, choose
+from evenrank.errors import ConfigError, DataError
 from evenrank.linear import lbfgs
-from evenrank.linear.path import FairnessPath, check_number
+from evenrank.linear.base import LinearRanker
+from evenrank.linear.path import FairnessPath
 from evenrank.moments import group_shares
 from evenrank.progress import bar
-from evenrank.rankers.base import LinearRanker
-from evenrank.rerankers.fastar import protected_code
+from evenrank.rankers.base import seed_of
+from evenrank.rankers.matching import protected_code
 
 WEIGHTINGS = ("queries", "rows")
 SOLVERS = ("lbfgs", "gd")
@@ -173,7 +176,7 @@ def deltr_path(
         raise ConfigError(f"gammas must be finite numbers ≥ 0; got {gammas!r}.")
     choose(weighting, WEIGHTINGS, what="weighting")
     choose(solver, SOLVERS, what="solver")
-    check_number(learning_rate, "learning_rate", least=np.finfo(float).tiny)
+    check_number(learning_rate, "learning_rate", above=0)
     if max_iter is not None:
         check_number(max_iter, "max_iter", least=1, whole=True)
     if train.n_features == 0:
@@ -269,7 +272,7 @@ class DELTR(LinearRanker):
         solver: str = "lbfgs",
         group_aware: bool = False,
         relevance_threshold: float = 1.0,
-        seed: int = 0,
+        random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
         self.gamma = gamma
@@ -283,7 +286,7 @@ class DELTR(LinearRanker):
         self.solver = solver
         self.group_aware = group_aware
         self.relevance_threshold = relevance_threshold
-        self.seed = seed
+        self.random_state = random_state
         self.verbose = verbose
 
     def fit(
@@ -347,7 +350,7 @@ class DELTR(LinearRanker):
             self.scaling_ = (mean, deviation, int(columns[0]))
             features = (features - mean) / deviation
             features[:, columns[0]] = flag
-        start = np.random.RandomState(self.seed).rand(data.n_features) * 0.01
+        start = np.random.RandomState(seed_of(self.random_state)).rand(data.n_features) * 0.01
         if self.init is not None:
             start = initial_weights(self.init, data.n_features)
         steps = 3000 if self.max_iter is None else self.max_iter
@@ -363,6 +366,12 @@ class DELTR(LinearRanker):
         )
         self.coef_, self.loss_, self.loss_curve_ = theta[0], float(curve[-1, 0]), curve[:, 0]
         self.n_iter_ = steps
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a JSON model file, which `evenrank.load` reads."""
+        if self.scaling_ is not None:
+            raise ConfigError("a DELTR with reference=True and standardize=True is for comparison, without a file.")
+        super().save(path)
 
     def _in_own_units(self) -> tuple[NDArray[np.float64], float]:
         if self.scaling_ is None:

@@ -5,7 +5,6 @@ Weights are those of the standardised columns of a `Design`; Θ is (models, widt
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,9 +14,8 @@ from numpy.typing import NDArray
 
 from evenrank.errors import ConfigError
 from evenrank.notions import Pairs
+from evenrank.progress import Progress, warn_interrupted
 from evenrank.targets import FairnessTerm
-
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +110,3 @@ def descend(
             f"gradient descent diverged with learning_rate={learning_rate:g}. Lower it, or keep scale='train'."
         )
     return theta, taken
-
-
-def warn_interrupted(done: int, asked: int, what: str) -> None:
-    warnings.warn(f"training was interrupted after {done} of {asked} {what}; the weights so far are kept", stacklevel=3)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.linear import boxqp
-from evenrank.linear.descent import Progress, Term
+from evenrank.linear.descent import Term
 from evenrank.linear.design import Design
 from evenrank.losses import Loss
+from evenrank.progress import Progress
 
 NEWTON_STEPS = 100
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, choose
+from evenrank.errors import ConfigError, DataError
 from evenrank.linear import sgd
-from evenrank.linear.descent import Penalised, Penalty, Progress, descend
+from evenrank.linear.descent import Penalised, Penalty, descend
 from evenrank.linear.design import Design
 from evenrank.linear.exact import Solution, Whitened, exact, vanishing_strength
+from evenrank.linear.scores import linear_scores
 from evenrank.losses import LOSSES
 from evenrank.moments import group_shares
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
-from evenrank.row_checks import listed
+from evenrank.progress import Progress
 from evenrank.targets import TARGETS, bind_target
 
 SOLVERS = ("exact", "gd", "sgd")
@@ -78,65 +80,6 @@ class FairnessPath:
     def scores(self, data: RankingData) -> NDArray[np.float64]:
         """Scores of every model, (n, models), in the caller's row order."""
         return data.to_caller(linear_scores(self, data))
-
-
-class Linear(Protocol):
-    """What `linear_scores` needs to know of trained models."""
-
-    @property
-    def coef(self) -> NDArray[np.float64]: ...
-    @property
-    def intercept(self) -> NDArray[np.float64]: ...
-    @property
-    def feature_names(self) -> tuple[str, ...]: ...
-    @property
-    def group_names(self) -> tuple[Any, ...]: ...
-    @property
-    def group_offset(self) -> NDArray[np.float64] | None: ...
-    @property
-    def shares(self) -> NDArray[np.float64] | None: ...
-
-
-def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
-    """Scores in stored order, (n, models), after matching the data's features with those of training."""
-    weights = model.coef.T[match_features(data, model.feature_names)]
-    out = np.empty((data.n_rows, weights.shape[1]))
-    for rows, block in data.blocks():
-        np.matmul(block.astype(np.float64, copy=False), weights, out=out[rows])
-    out += model.intercept
-    if model.group_offset is not None:
-        assert model.shares is not None
-        unknown = model.shares @ model.group_offset.T
-        out += np.vstack([model.group_offset.T, unknown])[match_groups(data, model.group_names)]
-    return out
-
-
-def match_features(data: RankingData, names: tuple[str, ...]) -> Any:
-    """Which feature of training each of the data's is: by name, or by place where either side has no names."""
-    made_up = unnamed(len(names))
-    if data.feature_names == names or (data.n_features == len(names) and made_up in (data.feature_names, names)):
-        return slice(None)
-    missing = [name for name in names if name not in data.feature_names]
-    strange = [name for name in data.feature_names if name not in names]
-    if missing or strange:
-        lacking = f"lacks {listed(missing)}" if missing else f"has {listed(strange)} besides"
-        raise DataError(f"the model was trained on {len(names)} features ({listed(names)}); the data {lacking}.")
-    return [names.index(name) for name in data.feature_names]
-
-
-def unnamed(d: int) -> tuple[str, ...]:
-    """The names that features of an array without names are given."""
-    return tuple(f"x{j}" for j in range(d))
-
-
-def match_groups(data: RankingData, names: tuple[Any, ...]) -> NDArray[np.int64]:
-    """The data's groups as codes into another list of names; unknown stays -1, a strange group is an error."""
-    if data.group_names == names or not data.n_groups:
-        return data.group.astype(np.int64)
-    strange = [name for name in data.group_names if name not in names]
-    if strange:
-        raise DataError(f"group {strange[0]!r} was not in training, whose groups are {listed(names)}.")
-    return np.array([*(names.index(name) for name in data.group_names), -1])[data.group]
 
 
 def fairness_path(
@@ -224,7 +167,7 @@ def fairness_path(
             check_number(value, name, least=1, whole=True)
     check_number(seed, "seed", least=0, whole=True)
     rate = (SGD_RATE if solver == "sgd" else GD_RATE) if learning_rate is None else learning_rate
-    check_number(rate, "learning_rate", least=np.finfo(float).tiny)
+    check_number(rate, "learning_rate", above=0)
 
     penalised = bool(strengths.any())
     if penalised or group_aware:
@@ -292,14 +235,6 @@ def _names(notion: Any) -> list[Any]:
     """The notions of a list of them; [] if it is one notion (which may itself be a list of row masks)."""
     several = isinstance(notion, list | tuple) and len(notion) and isinstance(notion[0], str | Notion)
     return list(notion) if several else []
-
-
-def check_number(value: Any, name: str, *, least: float, whole: bool = False) -> None:
-    """A finite (whole) number of at least ``least``."""
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not np.isfinite(value) or value < least:
-        rule = f"≥ {least}" if least in (0, 1) else "> 0"
-        raise ConfigError(f"{name} must be a {'whole' if whole else 'finite'} number {rule}; got {value!r}.")
 
 
 def _same_rows(groupings: list[RankingData]) -> RankingData:

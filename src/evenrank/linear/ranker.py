@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import check_number
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataWarning
-from evenrank.linear.path import GD_STEPS, FairnessPath, check_number, fairness_path, strength_grid
-from evenrank.measures import measure
-from evenrank.notions import NOTIONS, NotionLike, as_notion
+from evenrank.errors import ConfigError
+from evenrank.linear.base import LinearRanker
+from evenrank.linear.path import GD_STEPS, FairnessPath, fairness_path, strength_grid
 from evenrank.progress import bar
-from evenrank.rankers.base import LinearRanker
-from evenrank.ranking import check_k
-
-REFINED = 8  # strengths tried between two neighbours, twice
+from evenrank.rankers.base import seed_of
+from evenrank.rankers.search import weakest_within
 
 
 class FairLinearRanker(LinearRanker):
@@ -41,6 +38,7 @@ class FairLinearRanker(LinearRanker):
         model found is kept, with a `DataWarning` that gives its violation.
     loss : "squared" or "logistic"
     relevance_threshold : relevance at or above it counts as relevant
+    random_state : the seed of sgd's batches; an int, a numpy RandomState, or None for other batches at each fit
 
     Attributes
     ----------
@@ -85,7 +83,7 @@ class FairLinearRanker(LinearRanker):
         epochs: int = 5,
         batch_queries: int = 100,
         batch_items: int | None = 10,
-        seed: int = 0,
+        random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
         self.notion = notion
@@ -107,7 +105,7 @@ class FairLinearRanker(LinearRanker):
         self.epochs = epochs
         self.batch_queries = batch_queries
         self.batch_items = batch_items
-        self.seed = seed
+        self.random_state = random_state
         self.verbose = verbose
 
     def fit(
@@ -134,6 +132,7 @@ class FairLinearRanker(LinearRanker):
                 f"{asked}{' and group_aware' if self.group_aware else ''} needs groups: pass "
                 "sensitive_features, a label a row, or set alpha=0."
             )
+        seed = seed_of(self.random_state)
         with bar(f"{type(self).__name__} ({self.solver})", show=self.verbose) as progress:
 
             def train(strengths: ArrayLike) -> FairnessPath:
@@ -156,7 +155,7 @@ class FairLinearRanker(LinearRanker):
                     epochs=self.epochs,
                     batch_queries=self.batch_queries,
                     batch_items=self.batch_items,
-                    seed=self.seed,
+                    seed=seed,
                     progress=progress,
                 )
 
@@ -187,60 +186,3 @@ class FairLinearRanker(LinearRanker):
             vanishing = float(train([1.0]).alpha_star[0])
             grid = np.unique(np.concatenate([grid, vanishing * np.linspace(0, 1, 26)]))
         return weakest_within(self.max_violation, self.notion, self.k, data, grid, try_strengths, across=self.across)
-
-
-def weakest_within(
-    limit: Any,
-    notion: NotionLike,
-    k: int,
-    data: RankingData,
-    strengths: NDArray[np.float64],
-    try_strengths: Callable[[NDArray[np.float64]], tuple[Any, NDArray[np.float64]]],
-    *,
-    across: str = "mean",
-) -> tuple[Any, int, float]:
-    """The weakest strength whose top-k violation on ``data`` is at most ``limit``: models, which one, its violation.
-
-    ``try_strengths`` trains models for ascending strengths and gives them with their scores, (n, strengths), in the
-    caller's row order. The gap between the weakest that will do and the one before is searched twice more.
-    """
-    check_number(limit, "max_violation", least=0)
-    check_k(k)
-    asked = as_notion(notion)
-    if asked.name not in NOTIONS:
-        raise ConfigError(f"max_violation is for {', '.join(NOTIONS)}; set alpha for the notion {asked.name!r}.")
-    name = f"{asked.alias}@{k}"
-
-    def tried(grid: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
-        models, scores = try_strengths(grid)
-        return models, np.asarray(measure(scores, data, [name], across=across)[name])
-
-    models, violation = tried(strengths)
-    if np.isnan(violation).all():
-        raise ConfigError(f"max_violation needs {name}, which these rows do not define. Set alpha instead.")
-    within = np.flatnonzero(violation <= limit)
-    if not len(within):
-        best = int(np.nanargmin(violation))
-        warnings.warn(
-            f"max_violation={limit:g} was not reached: the lowest {name} on the training rows is "
-            f"{violation[best]:.4g}, at alpha={strengths[best]:.4g}; that model is kept",
-            DataWarning,
-            stacklevel=4,
-        )
-        return models, best, float(violation[best])
-    at = int(within[0])
-    found = models, at, float(violation[at])
-    if at == 0:
-        return found
-    low, high = strengths[at - 1], strengths[at]
-    for _ in range(2):
-        grid = np.linspace(low, high, REFINED + 2)[1:-1]
-        models, violation = tried(grid)
-        within = np.flatnonzero(violation <= limit)
-        if len(within):
-            at = int(within[0])
-            found = models, at, float(violation[at])
-            low, high = grid[at - 1] if at else low, grid[at]
-        else:
-            low = grid[-1]
-    return found

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
-from evenrank.linear.descent import Progress, warn_interrupted
 from evenrank.linear.design import Design
 from evenrank.losses import Loss
 from evenrank.moments import group_indicators, group_shares
 from evenrank.notions import Cells, Contrast
+from evenrank.progress import Progress, warn_interrupted
 from evenrank.ranking import Ranking
 from evenrank.row_checks import MappedPages
 

@@ -1,4 +1,7 @@
-"""The audit as one self-contained page. All text from data is escaped; intervals are drawn with plain CSS."""
+"""The audit as one self-contained page. All text from data is escaped; intervals are drawn with plain CSS.
+
+The public names `audit` and `Audit` are taken from here, so that an audit in a notebook knows its page.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from evenrank.audits.audit import Audit
+from evenrank.audits.audit import Audit, audit
 from evenrank.audits.sections import Section, sections, summary
 from evenrank.audits.words import TITLES
 from evenrank.page.skeleton import fill, page, piece, scrolled, signature, table, text_of
+
+__all__ = ["Audit", "audit", "audit_page"]
 
 
 def audit_page(audits: Sequence[tuple[str, Audit]], *, whole: bool = True) -> str:
@@ -84,3 +89,6 @@ def _bars(audit: Audit) -> str:
     head = "<tr><th scope='col'>gap</th><th scope='col'>estimate and interval</th><th scope='col'>drawn</th></tr>"
     drawn = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
     return f"{scrolled(drawn, 'Gaps and their intervals')}<p class='soft small'>{escape(note)}</p>"
+
+
+Audit.page = staticmethod(audit_page)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenrank.errors import choose
+from evenrank.checks import choose
 from evenrank.experiment.trials import Sweep
 from evenrank.io.files import write_whole
 from evenrank.page.charts import against_strength, tradeoff

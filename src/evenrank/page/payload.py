@@ -12,8 +12,9 @@ from evenrank.experiment.curves import DECIMALS, Curve, pareto_front
 from evenrank.experiment.examples import Examples
 from evenrank.experiment.plan import RATE, RELEVANT_RATE
 from evenrank.experiment.trials import KEYS, Sweep
-from evenrank.methods.registry import ANY, METHODS
-from evenrank.page.words import KNOB, MEANING, QUALITY, Rates, story, words
+from evenrank.methods.method import ANY
+from evenrank.methods.registry import METHODS
+from evenrank.page.words import MEANING, QUALITY, Rates, story, words
 
 DIGITS = 6
 TITLE = 160  # characters of a query's or item's text
@@ -247,7 +248,7 @@ def _method(sweep: Sweep, name: str) -> dict[str, Any]:
                 return {
                     "name": words(name),
                     "title": known.title if known else "",
-                    "knob": KNOB.get(known.strength, "") if known else "",
+                    "knob": known.strength.meaning if known else "",
                     "grid": numbers(grid),
                 }
     return {"name": words(name), "title": "", "knob": "", "grid": []}

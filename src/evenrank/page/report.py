@@ -1,9 +1,13 @@
-"""`report.html`: one self-contained file from a sweep. All text from data is escaped, or set as text by the script."""
+"""`report.html`: one self-contained file from a sweep. All text from data is escaped, or set as text by the script.
+
+The public names `sweep` and `Sweep` are taken from here, so that a sweep in a notebook knows its page.
+"""
 
 from __future__ import annotations
 
 from html import escape
 
+from evenrank.experiment.sweep import sweep
 from evenrank.experiment.trials import Sweep
 from evenrank.page.payload import embedded, group_shares, payload, repeats, start
 from evenrank.page.provenance import how_made, how_sure
@@ -12,7 +16,7 @@ from evenrank.page.words import QUALITY, answer, percent, with_error, words
 
 FEW = 12  # rows of a summary that a notebook shows unasked
 TITLE = "How evenly can these items be ranked?"
-__all__ = ["answer", "percent", "report_page", "with_error"]
+__all__ = ["Sweep", "answer", "percent", "report_page", "sweep", "with_error"]
 
 
 def report_page(sweep: Sweep, *, title: str = TITLE, subtitle: str = "", made: str = "", whole: bool = True) -> str:
@@ -150,3 +154,6 @@ def _summary(sweep: Sweep, grouping: str, quality: str) -> str:
     )
     made = scrolled(table(head, lines, text=2 if several else 1), "Summary")
     return f"{made}<p class='small soft'>{escape(note)}</p>"
+
+
+Sweep.page = staticmethod(report_page)

@@ -20,7 +20,6 @@ MEANING = {
     "equalized_odds": "Relevant items of every group should reach the top k equally often, and so should irrelevant "
     "ones.",
 }
-KNOB = {"alpha": "weight of evenness in training", "gamma": "weight of evenness in training", "p": "share asked for"}
 
 
 def words(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from evenrank.experiment.sweep import sweep
 from evenrank.experiment.trials import Sweep
 from evenrank.io.files import write_whole
 from evenrank.linear.path import strength_grid
+from evenrank.methods.registry import METHODS
 from evenrank.paper import printed as paper
 from evenrank.paper import summary
 from evenrank.paper.tables import SUFFIXES, Row, Table
@@ -30,13 +31,8 @@ NOTIONS = ("equal_opportunity", "demographic_parity", "equalized_odds")  # in th
 KS = (1, 2, 3, 4, 5)
 FASTAR_KS = (3, 4, 5)  # the cut-offs the paper tabulates for FA*IR
 # The paper's columns, then what the design asks for beside them.
-PAPER_METHODS = {"amortized": "ours", "deltr": "DELTR", "fastar": "FA*IR", "per_query": "per-query"}
-OTHER_METHODS = {
-    "deltr_aware": "DELTR, group seen",
-    "deltr_larger": "DELTR, larger protected",
-    "fastar_unadjusted": "FA*IR, unadjusted",
-    "fastar_larger": "FA*IR, larger protected",
-}
+PAPER_METHODS = ("amortized", "deltr", "fastar", "per_query")
+OTHER_METHODS = ("deltr_aware", "deltr_larger", "fastar_unadjusted", "fastar_larger")
 # Everything whose front may be the strongest, along a fine path to its end.
 FRONT_METHODS = ("amortized", "amortized_aware")
 FINE = 60
@@ -56,8 +52,8 @@ class Experiment:
     """
 
     name: str
-    methods: Mapping[str, str]
-    others: Mapping[str, str]
+    methods: Sequence[str]
+    others: Sequence[str]
     grid: NDArray[np.float64]
     solver: str
     scale: str | None
@@ -70,8 +66,8 @@ EXPERIMENTS = {
     "trec": Experiment("trec", PAPER_METHODS, OTHER_METHODS, strength_grid(), "gd", "dataset", folds=5),
     "msmarco": Experiment(
         "msmarco",
-        {name: title for name, title in PAPER_METHODS.items() if name != "deltr"},
-        {"fastar_unadjusted": "FA*IR, unadjusted", "fastar_larger": "FA*IR, larger protected"},
+        ("amortized", "fastar", "per_query"),
+        ("fastar_unadjusted", "fastar_larger"),
         strength_grid(15),
         "sgd",
         None,
@@ -140,11 +136,11 @@ def reproduce(
     common: dict[str, Any] = {"notions": NOTIONS, "ks": KS, "seed": seed, "scale": experiment.scale, "n_jobs": n_jobs}
     common |= repeats
     Path(out).mkdir(parents=True, exist_ok=True)
-    linear = {name: dict(experiment.settings) for name in methods if not name.startswith("deltr")}
+    linear = {name: dict(experiment.settings) for name in methods if "ridge" in (METHODS[name].settings or ())}
     result = sweep(
         groupings,
         methods,
-        strengths={name: shares if name.startswith("fastar") else grid for name in methods},
+        strengths={name: shares if METHODS[name].by_k else grid for name in methods},
         solver=experiment.solver,
         settings=linear,
         out=Path(out) / "sweep",
@@ -170,9 +166,8 @@ def reproduce(
 
 def _tables(experiment: Experiment, result: Sweep, front: Sweep | None) -> dict[str, Table]:
     made: dict[str, Table] = {}
-    own = {name: title for name, title in experiment.methods.items() if name in result.methods}
-    others = {name: title for name, title in experiment.others.items() if name in result.methods}
-    ks = {name: FASTAR_KS for name in (*own, *others) if name.startswith("fastar")}
+    own, others = (_headings(names, result) for names in (experiment.methods, experiment.others))
+    ks = _cut_offs([*own, *others])
     for quality in QUALITIES:
         end = "" if quality == "ndcg" else f"-{quality}"
         beside = quality == "ndcg"  # the paper's tables are for NDCG
@@ -204,10 +199,20 @@ def _tables(experiment: Experiment, result: Sweep, front: Sweep | None) -> dict[
     return made
 
 
+def _headings(names: Sequence[str], result: Sweep) -> dict[str, str]:
+    """Method → the heading of its columns, of those that were swept."""
+    return {name: METHODS[name].label for name in names if name in result.methods}
+
+
+def _cut_offs(methods: Iterable[str]) -> dict[str, Sequence[int]]:
+    """The cut-offs tabulated for methods that are run for each."""
+    return {name: FASTAR_KS for name in methods if METHODS[name].by_k}
+
+
 def _first_table(
     experiment: Experiment, result: Sweep, front: Sweep | None, quality: str, *, joined: bool = False
 ) -> Table:
-    own = {name: title for name, title in experiment.methods.items() if name in result.methods}
+    own = _headings(experiment.methods, result)
 
     def printed(statistic: str, method: str, notion: str, grouping: str) -> float:
         return paper.printed(experiment.name, statistic, method, notion, grouping)
@@ -216,7 +221,7 @@ def _first_table(
         result,
         quality,
         methods=own,
-        ks={name: FASTAR_KS for name in own if name.startswith("fastar")},
+        ks=_cut_offs(own),
         beside=printed if quality == "ndcg" else None,
         extra={"best": best_columns(result, front, quality)},
         joined=joined,

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any
 
 import numpy as np
 import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, EvenrankError
-from evenrank.linear.path import linear_scores, unnamed
 from evenrank.measures import measure
+from evenrank.rankers.matching import unnamed
 
 
 class NotFittedError(EvenrankError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
     """The ranker was asked for scores before `fit`."""
 
 
-class LinearRanker(BaseEstimator):  # type: ignore[misc]
-    """Base of rankers whose score is linear; subclasses fit ``coef_``, ``intercept_`` and the names of training."""
+def seed_of(random_state: Any) -> int:
+    """The seed that scikit-learn's ``random_state`` stands for: an int is itself, others are drawn from."""
+    if isinstance(random_state, int | np.integer | float | str):
+        check_number(random_state, "random_state", least=0, whole=True)
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
-    coef_: NDArray[np.float64]
-    intercept_: float
+
+class BaseRanker(BaseEstimator):  # type: ignore[misc]
+    """Base of our own rankers: rows in, scores out; subclasses fit, predict, save and read themselves."""
+
     feature_names_: tuple[str, ...]
     group_names_: tuple[Any, ...]
-    group_offset_: NDArray[np.float64] | None = None
-    group_shares_: NDArray[np.float64] | None = None
     relevance_threshold: float
 
     def __sklearn_tags__(self) -> Any:
@@ -40,24 +45,8 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def predict(self, X: Any, sensitive_features: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Scores, (n,), in the order of the rows; X is an array, a frame or a `RankingData`.
-
-        ``sensitive_features`` is needed by a group-aware ranker only.
-        """
-        try:
-            check_is_fitted(self)
-        except sklearn.exceptions.NotFittedError as error:
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit first.") from error
-        if isinstance(X, RankingData):
-            data = X if sensitive_features is None else X.with_group(sensitive_features)
-        else:
-            X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-            names = getattr(self, "feature_names_in_", None)
-            qid = np.zeros(len(X), np.int64)
-            data = RankingData.from_arrays(X, np.zeros(len(X)), sensitive_features, qid, feature_names=names)
-        if self.group_offset_ is not None and sensitive_features is None and not data.n_groups:
-            raise ConfigError("this ranker is group-aware and needs sensitive_features, a group label a row.")
-        return data.to_caller(linear_scores(_Fitted(self), data)[:, 0])
+        """Scores, (n,), in the order of the rows."""
+        raise NotImplementedError
 
     def score(
         self, X: Any, y: ArrayLike | None = None, qid: ArrayLike | None = None, sensitive_features: Any = None
@@ -68,13 +57,24 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
             X = self._rows(np.zeros((len(scores), 0)), y, qid)
         return float(measure(scores, X, ["ndcg"])["ndcg"])
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a JSON model file, which `evenrank.load` reads."""
-        from evenrank.rankers.model_file import save
-
-        save(self, path)
-
     # ------------------------------------------------------------------ for subclasses
+
+    def _check_fitted(self, before: str) -> None:
+        """Refuse to go on where `fit` was not called; ``before`` is what was asked for."""
+        try:
+            check_is_fitted(self)
+        except sklearn.exceptions.NotFittedError as error:
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit before {before}.") from error
+
+    def _rows_to_score(self, X: Any, sensitive_features: Any = None) -> RankingData:
+        """The rows of `predict`, checked against those of training as scikit-learn does."""
+        self._check_fitted("predict")
+        if isinstance(X, RankingData):
+            return X if sensitive_features is None else X.with_group(sensitive_features)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        names = getattr(self, "feature_names_in_", None)
+        qid = np.zeros(len(X), np.int64)
+        return RankingData.from_arrays(X, np.zeros(len(X)), sensitive_features, qid, feature_names=names)
 
     def _checked_rows(self, X: Any, y: Any, qid: Any, sensitive_features: Any, sample_weight: Any) -> RankingData:
         """The rows of `fit`, in scikit-learn's or our own form, and the attributes scikit-learn expects of them."""
@@ -116,19 +116,3 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
             relevance_threshold=self.relevance_threshold,
             sample_weight=weight,
         )
-
-    def _in_own_units(self) -> tuple[NDArray[np.float64], float]:
-        """Weights and intercept for the features as they come."""
-        return self.coef_, self.intercept_
-
-
-class _Fitted:
-    """One fitted ranker as `linear_scores` sees it: a path of one model."""
-
-    def __init__(self, ranker: LinearRanker) -> None:
-        coef, intercept = ranker._in_own_units()
-        self.coef, self.intercept = np.asarray(coef)[None, :], np.array([intercept])
-        self.feature_names = ranker.feature_names_
-        self.group_names = ranker.group_names_
-        self.group_offset = None if ranker.group_offset_ is None else ranker.group_offset_[None, :]
-        self.shares = ranker.group_shares_

@@ -1,51 +1,29 @@
-"""The model file: JSON a person can read, with a version, from which nothing is ever executed."""
+"""The model file: JSON a person can read, with a version, from which nothing is ever executed.
+
+Each kind of ranker writes its own content after a common header, and reads it again in ``from_content``.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import evenrank
 from evenrank.errors import ConfigError, DataError
 from evenrank.io.files import write_whole
-from evenrank.linear.deltr import DELTR
-from evenrank.linear.ranker import FairLinearRanker
 from evenrank.notions import as_notion
-from evenrank.rankers.base import LinearRanker, NotFittedError
 
 FORMAT, VERSION = "evenrank-model", 1
-KINDS: dict[str, type[LinearRanker]] = {kind.__name__: kind for kind in (FairLinearRanker, DELTR)}
-# Kinds that bring their own reader, and the module that has them.
-ADAPTED = {
-    "FairNeuralRanker": "evenrank.torch",
-    "FairLGBMRanker": "evenrank.lightgbm",
-    "FairXGBRanker": "evenrank.xgboost",
-}
+RENAMED = {"seed": "random_state"}  # parameters of older files
 
 
-def save(ranker: LinearRanker, path: str | PathLike[str]) -> None:
-    """Write a fitted ranker; a notion of the user's own is kept by name only, as code is never stored."""
-    if not hasattr(ranker, "coef_"):
-        raise NotFittedError(f"this {type(ranker).__name__} is not fitted yet. Call fit before save.")
-    if isinstance(ranker, DELTR) and ranker.scaling_ is not None:
-        raise ConfigError("a DELTR with reference=True and standardize=True is for comparison and has no model file.")
-    offset, shares = ranker.group_offset_, ranker.group_shares_
-    content = {
-        "intercept": float(ranker.intercept_),
-        "weights": dict(zip(ranker.feature_names_, np.asarray(ranker.coef_).tolist(), strict=True)),
-        "group_offset": None if offset is None else offset.tolist(),
-        "group_shares": None if shares is None else shares.tolist(),
-    }
-    write(header(ranker) | content, path)
-
-
-def header(ranker: LinearRanker) -> dict[str, Any]:
+def header(ranker: Any) -> dict[str, Any]:
     """What every model file begins with: its format, the kind of ranker, its parameters and the groups."""
     parameters = {name: value for name, value in ranker.get_params().items() if name != "verbose"}
     if "notion" in parameters:
@@ -70,20 +48,8 @@ def _plain(value: Any) -> Any:
     raise ConfigError(f"a parameter of type {type(value).__name__} cannot be written to a model file.")
 
 
-def load(path: str | PathLike[str]) -> Any:
-    """Read a model file written by ``save``; it loads a ranker ready to predict.
-
-    Examples
-    --------
-    >>> import evenrank as er, tempfile, os
-    >>> data = er.datasets.german_credit("age")
-    >>> ranker = er.FairLinearRanker("dp", alpha=0.1).fit(data)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ranker.save(os.path.join(folder, "model.json"))
-    ...     again = er.load(os.path.join(folder, "model.json"))
-    >>> bool((again.predict(data) == ranker.predict(data)).all())
-    True
-    """
+def read(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read the content of a model file, checked as far as all kinds of ranker have it in common."""
     name = Path(path).name
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -99,40 +65,32 @@ def load(path: str | PathLike[str]) -> Any:
         raise DataError(
             f"{name} has model version {version!r}; this evenrank reads version {VERSION}. Upgrade evenrank."
         )
-    kind = content.get("kind")
-    if not isinstance(kind, str) or kind not in (*KINDS, *ADAPTED):
-        raise DataError(f"{name} holds a {kind!r}; this evenrank knows {', '.join((*KINDS, *ADAPTED))}.")
-    if kind in ADAPTED:
-        return getattr(import_module(ADAPTED[kind]), kind).from_content(content, name)
-    return _ranker(content, KINDS[kind], name)
+    return content
 
 
-def _ranker(content: dict[str, Any], kind: type[LinearRanker], name: str) -> LinearRanker:
-    def need(key: str, *types: type) -> Any:
-        if not isinstance(content.get(key), types) or isinstance(content.get(key), bool):
-            raise DataError(f"{name}: {key!r} is missing or damaged; got {str(content.get(key))[:40]!r}.")
-        return content[key]
+# ---------------------------------------------------------------------- for from_content
 
-    def numbers(key: str, values: Any, length: int) -> Any:
-        good = len(values) == length and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-        if not good or not all(abs(v) <= sys.float_info.max for v in values):
-            raise DataError(f"{name}: {key!r} must hold {length} finite numbers.")
-        return np.asarray(values, float)
 
-    parameters = need("parameters", dict)
-    ranker = kind()
+def need(content: dict[str, Any], key: str, *types: type, name: str) -> Any:
+    """Return an entry of the content, which must be of one of the types; ``name`` is the file's."""
+    value = content.get(key)
+    if not isinstance(value, types) or isinstance(value, bool):
+        raise DataError(f"{name}: {key!r} is missing or damaged; got {str(value)[:40]!r}.")
+    return value
+
+
+def numbers(key: str, values: Any, length: int, *, name: str) -> NDArray[np.float64]:
+    """Return so many finite numbers as an array."""
+    good = len(values) == length and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    if not good or not all(abs(v) <= sys.float_info.max for v in values):
+        raise DataError(f"{name}: {key!r} must hold {length} finite numbers.")
+    return np.asarray(values, float)
+
+
+def set_parameters(ranker: Any, content: dict[str, Any], name: str) -> None:
+    """Give a ranker the parameters of its file, which must be ones it has."""
+    parameters = {RENAMED.get(key, key): value for key, value in need(content, "parameters", dict, name=name).items()}
     unknown = [key for key in parameters if key not in ranker.get_params()]
     if unknown:
-        raise DataError(f"{name}: {kind.__name__} has no parameter {unknown[0]!r}. Was the file edited?")
+        raise DataError(f"{name}: {type(ranker).__name__} has no parameter {unknown[0]!r}. Was the file edited?")
     ranker.set_params(**parameters)
-    weights = need("weights", dict)
-    groups = need("groups", list)
-    ranker.feature_names_ = tuple(weights)
-    ranker.coef_ = numbers("weights", list(weights.values()), len(weights))
-    ranker.intercept_ = float(numbers("intercept", [need("intercept", int, float)], 1)[0])
-    ranker.group_names_ = tuple(groups)
-    ranker._remember_features(ranker.feature_names_)
-    if content.get("group_offset") is not None or getattr(ranker, "group_aware", False):
-        ranker.group_offset_ = numbers("group_offset", need("group_offset", list), len(groups))
-        ranker.group_shares_ = numbers("group_shares", need("group_shares", list), len(groups))
-    return ranker

@@ -14,6 +14,7 @@ from sklearn.model_selection import BaseCrossValidator
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.measures import measure, parse_measure
+from evenrank.rankers.base import seed_of
 
 
 class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
@@ -24,16 +25,16 @@ class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> folds = QueryKFold(2, seed=0).split(np.zeros((6, 1)), qid=[1, 1, 2, 2, 3, 3])
+    >>> folds = QueryKFold(2, random_state=0).split(np.zeros((6, 1)), qid=[1, 1, 2, 2, 3, 3])
     >>> [test.tolist() for _, test in folds]
     [[2, 3, 4, 5], [0, 1]]
     """
 
     __metadata_request__split = {"groups": False, "qid": True}  # noqa: RUF012 - scikit-learn's own way of declaring it
 
-    def __init__(self, n_splits: int = 5, *, seed: int = 0) -> None:
+    def __init__(self, n_splits: int = 5, *, random_state: Any = 0) -> None:
         self.n_splits = n_splits
-        self.seed = seed
+        self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, qid: Any = None) -> int:
         return self.n_splits
@@ -47,12 +48,12 @@ class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
             raise ConfigError("QueryKFold needs the query of each row: pass qid (or groups).")
         n = len(np.asarray(query))
         data = RankingData.from_arrays(np.zeros((n, 0)), np.zeros(n), None, query)
-        fold = data.to_caller(data.folds(self.n_splits, self.seed)[data.query_of_row])
+        fold = data.to_caller(data.folds(self.n_splits, seed_of(self.random_state))[data.query_of_row])
         for number in range(self.n_splits):
             yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 
-def make_scorer(name: str, *, relevance_threshold: float = 1.0) -> Any:
+def ranking_scorer(name: str, *, relevance_threshold: float = 1.0) -> Any:
     """A scikit-learn scorer of a measure such as "ndcg@5" or "eop@5"; lower-is-better measures are negated.
 
     It asks for ``qid`` and ``sensitive_features`` by metadata routing, which must be on:
@@ -61,7 +62,7 @@ def make_scorer(name: str, *, relevance_threshold: float = 1.0) -> Any:
     item, _ = parse_measure(name)
     if not sklearn.get_config()["enable_metadata_routing"]:
         raise ConfigError(
-            "make_scorer needs sklearn.set_config(enable_metadata_routing=True), to be given the queries."
+            "ranking_scorer needs sklearn.set_config(enable_metadata_routing=True), to be given the queries."
         )
 
     def value(y_true: Any, y_pred: Any, qid: Any = None, sensitive_features: Any = None) -> float:

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import check_k
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.ranking import Ranking, check_k
-from evenrank.row_checks import listed
+from evenrank.rankers.matching import protected_code
+from evenrank.ranking import Ranking
 
 # Two numbers this close are one: sums of k products of probabilities carry that much rounding.
 ROUNDING = 1e-12
@@ -206,20 +207,6 @@ class _Lists:
         first = np.cumsum(self.data.lengths[queries]) - self.data.lengths[queries]
         follow = depth + before - np.repeat(before[first], self.data.lengths[queries], axis=0)
         place[ordered] = np.where(rest, follow, place[ordered])
-
-
-def protected_code(data: RankingData, protected: Any) -> int:
-    """The code of the protected group: the given label's, or the smaller group's."""
-    data.need_labels("a protected group")
-    if data.n_groups < 2:
-        raise DataError(
-            f"a protected group needs at least two groups; the data has {listed(data.group_names) or 'none'}."
-        )
-    if protected is None:
-        return int(np.argmin(np.bincount(data.group[data.group >= 0], minlength=data.n_groups)))
-    if protected not in data.group_names:
-        raise ConfigError(f"protected must be one of the groups {listed(data.group_names)}; got {protected!r}.")
-    return data.group_names.index(protected)
 
 
 def _strict_rank(stored: NDArray[Any], data: RankingData) -> NDArray[np.int64]:

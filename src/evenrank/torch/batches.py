@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.extras import require
-from evenrank.linear.path import check_number
 from evenrank.row_checks import checked_ids, group_rows
 
 torch: Any = require("torch")

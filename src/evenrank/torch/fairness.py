@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.checks import choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, choose
+from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
 from evenrank.notions import ACROSS, SCOPES, Cells, Contrast, Notion, NotionLike, Pairs, as_notion
 from evenrank.row_checks import group_rows

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.extras import require
-from evenrank.linear.descent import Progress, warn_interrupted
 from evenrank.moments import column_scale
+from evenrank.progress import Progress, warn_interrupted
 from evenrank.torch.batches import QueryBatchSampler
 from evenrank.torch.losses import Tensor
 

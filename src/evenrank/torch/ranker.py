@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, choose
+from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
-from evenrank.linear.path import check_number, match_features, strength_grid
-from evenrank.linear.ranker import weakest_within
+from evenrank.linear.path import strength_grid
 from evenrank.notions import NOTIONS, Cells, as_notion
 from evenrank.progress import bar
-from evenrank.rankers.base import LinearRanker, NotFittedError
+from evenrank.rankers import model_file
+from evenrank.rankers.base import BaseRanker, seed_of
+from evenrank.rankers.matching import match_features
+from evenrank.rankers.search import weakest_within
 from evenrank.torch.fairness import FairnessLoss
 from evenrank.torch.losses import LOSSES, LogisticLoss
 from evenrank.torch.network import Networks, decode, encode, train
@@ -24,7 +27,7 @@ from evenrank.torch.network import Networks, decode, encode, train
 torch: Any = require("torch")
 
 
-class FairNeuralRanker(LinearRanker):
+class FairNeuralRanker(BaseRanker):
     """A neural ranker trained to rank well and to treat groups evenly: loss + α·Γ(target), with Adam.
 
     Parameters
@@ -45,7 +48,8 @@ class FairNeuralRanker(LinearRanker):
     epochs : passes over the rows; None is 10, or as many as make 100 batches
     batch_queries, learning_rate, weight_decay : of Adam, over batches of whole queries
     relevance_threshold : relevance at or above it counts as relevant
-    seed : of the first weights and the order of queries; with it, training on a CPU gives the same model again
+    random_state : seed of the first weights and the order of queries: with an int, training on a CPU gives the same
+        model again; a numpy RandomState, or None for another model at each fit
     device : as torch names it; None is the CPU
 
     Attributes
@@ -86,7 +90,7 @@ class FairNeuralRanker(LinearRanker):
         learning_rate: float = 0.003,
         weight_decay: float = 0.0,
         relevance_threshold: float = 1.0,
-        seed: int = 0,
+        random_state: Any = 0,
         device: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -105,7 +109,7 @@ class FairNeuralRanker(LinearRanker):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.relevance_threshold = relevance_threshold
-        self.seed = seed
+        self.random_state = random_state
         self.device = device
         self.verbose = verbose
 
@@ -151,34 +155,21 @@ class FairNeuralRanker(LinearRanker):
 
     def predict(self, X: Any, sensitive_features: ArrayLike | None = None) -> NDArray[np.float64]:
         """Scores, (n,), in the order of the rows; X is an array, a frame or a `RankingData`. Groups change nothing."""
-        if not hasattr(self, "networks_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit first.")
-        if isinstance(X, RankingData):
-            data = X
-        else:
-            n = len(X) if hasattr(X, "__len__") else 0
-            data = RankingData.from_arrays(X, np.zeros(n), None, np.zeros(n, np.int64))
+        data = self._rows_to_score(X)
         return data.to_caller(_scores_of(self.networks_, data, self.feature_names_)[:, 0])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file, which `evenrank.load` reads; weights are in it as base64."""
-        from evenrank.rankers.model_file import header, write
-
-        if not hasattr(self, "networks_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit before save.")
+        self._check_fitted("save")
         content = {"features": list(self.feature_names_), "layers": encode(self.networks_), "alpha": self.alpha_}
         scaling = {"center": self.networks_.center.tolist(), "spread": self.networks_.spread.tolist()}
-        write(header(self) | content | scaling, path)
+        model_file.write(model_file.header(self) | content | scaling, path)
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> FairNeuralRanker:
         """The ranker of a model file already read as JSON; ``name`` is what an error calls it."""
         ranker = cls()
-        parameters = content.get("parameters")
-        unknown = [key for key in parameters if key not in ranker.get_params()] if isinstance(parameters, dict) else []
-        if not isinstance(parameters, dict) or unknown:
-            raise DataError(f"{name}: the parameters of a {cls.__name__} are missing or damaged; got {unknown!r}.")
-        ranker.set_params(**parameters)
+        model_file.set_parameters(ranker, content, name)
         try:
             features = tuple(map(str, content["features"]))
             ranker.networks_ = decode(content["layers"], content["center"], content["spread"], len(features))
@@ -204,10 +195,10 @@ class FairNeuralRanker(LinearRanker):
             raise ConfigError(f"hidden must be a list of widths, as [64, 32]; got {hidden!r}.")
         for width in self.hidden:
             check_number(width, "hidden", least=1, whole=True)
-        check_number(self.learning_rate, "learning_rate", least=np.finfo(float).tiny)
+        check_number(self.learning_rate, "learning_rate", above=0)
         check_number(self.weight_decay, "weight_decay", least=0)
         check_number(self.smoothing, "smoothing", least=0)
-        check_number(self.seed, "seed", least=0, whole=True)
+        seed = seed_of(self.random_state)
         if data.sample_weight is not None:
             raise ConfigError("FairNeuralRanker takes no sample_weight; train on data without weights.")
         if data.n_features == 0:
@@ -231,7 +222,7 @@ class FairNeuralRanker(LinearRanker):
         )
         base = LOSSES[self.loss]
         loss = base(relevance_threshold=threshold) if base is LogisticLoss else base()
-        networks = Networks.fresh(data, self.hidden, len(alphas), seed=self.seed, device=self.device or "cpu")
+        networks = Networks.fresh(data, self.hidden, len(alphas), seed=seed, device=self.device or "cpu")
         taken = train(
             networks,
             data,
@@ -242,7 +233,7 @@ class FairNeuralRanker(LinearRanker):
             weight_decay=self.weight_decay,
             epochs=epochs,
             batch_queries=self.batch_queries,
-            seed=self.seed,
+            seed=seed,
             strata=self._own_strata(data) if alphas.any() else None,
             progress=progress,
         )

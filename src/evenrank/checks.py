@@ -1,0 +1,64 @@
+"""Checks of options: one of several names, or a number in a range; each refusal is one line with the value found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from evenrank.errors import ConfigError
+
+
+def choose(value: object, choices: Iterable[Any], *, what: str) -> str:
+    """Return ``value`` if it is one of ``choices``.
+
+    >>> choose("b", ["a", "b"], what="letter")
+    'b'
+    """
+    names = list(choices)
+    if value not in names:
+        raise ConfigError(f"{what} must be one of {', '.join(map(str, names))}; got {value!r}.")
+    return str(value)
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+    whole: bool = False,
+) -> None:
+    """Refuse what is not a finite (whole) number within the bounds; ``above`` and ``below`` exclude their end.
+
+    >>> check_number(0.5, "share", above=0, below=1)
+    >>> check_number(True, "seed", least=0, whole=True)
+    Traceback (most recent call last):
+    ...
+    evenrank.errors.ConfigError: seed must be a whole number ≥ 0; got True.
+    """
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    good = isinstance(value, kinds) and not isinstance(value, bool | np.bool_) and bool(np.isfinite(value))
+    good = good and (least is None or value >= least) and (above is None or value > above)
+    good = good and (below is None or value < below) and (most is None or value <= most)
+    if not good:
+        raise ConfigError(f"{name} must be {_rule(least, above, below, most, whole=whole)}; got {value!r}.")
+
+
+def _rule(low: float | None, above: float | None, below: float | None, most: float | None, *, whole: bool) -> str:
+    """The range in words."""
+    kind = "a whole number" if whole else "a finite number"
+    if above is not None and below is not None:
+        return f"between {above:g} and {below:g}, ends excluded"
+    ends = [f"≥ {low:g}"] if low is not None else [f"> {above:g}"] if above is not None else []
+    ends += [f"< {below:g}"] if below is not None else [f"≤ {most:g}"] if most is not None else []
+    return " ".join([kind, " and ".join(ends)]).rstrip()
+
+
+def check_k(k: Any) -> int:
+    """A cut-off: a whole number of at least 1."""
+    check_number(k, "k", least=1, whole=True)
+    return int(k)

@@ -1,0 +1,90 @@
+"""`LinearRanker`: what rankers with a linear score share."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.errors import ConfigError
+from evenrank.linear.scores import linear_scores
+from evenrank.rankers import model_file
+from evenrank.rankers.base import BaseRanker
+
+
+class LinearRanker(BaseRanker):
+    """Base of rankers whose score is linear; subclasses fit ``coef_`` and ``intercept_``."""
+
+    coef_: NDArray[np.float64]
+    intercept_: float
+    group_offset_: NDArray[np.float64] | None = None
+    group_shares_: NDArray[np.float64] | None = None
+
+    def predict(self, X: Any, sensitive_features: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Score rows.
+
+        Parameters
+        ----------
+        X : array, frame or RankingData
+            The rows, (n, d).
+        sensitive_features : array-like, optional
+            The group label of each row, (n,); a group-aware ranker needs it.
+
+        Returns
+        -------
+        ndarray
+            Scores, (n,), in the order of the rows.
+        """
+        data = self._rows_to_score(X, sensitive_features)
+        if self.group_offset_ is not None and sensitive_features is None and not data.n_groups:
+            raise ConfigError("this ranker is group-aware and needs sensitive_features, one group label per row.")
+        return data.to_caller(linear_scores(_Fitted(self), data)[:, 0])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a JSON model file, which `evenrank.load` reads; a notion of one's own is kept by name only."""
+        self._check_fitted("save")
+        offset, shares = self.group_offset_, self.group_shares_
+        content = {
+            "intercept": float(self.intercept_),
+            "weights": dict(zip(self.feature_names_, np.asarray(self.coef_).tolist(), strict=True)),
+            "group_offset": None if offset is None else offset.tolist(),
+            "group_shares": None if shares is None else shares.tolist(),
+        }
+        model_file.write(model_file.header(self) | content, path)
+
+    @classmethod
+    def from_content(cls, content: dict[str, Any], name: str) -> LinearRanker:
+        """Make the ranker of a model file already read as JSON; ``name`` is what an error calls the file."""
+        ranker = cls()
+        model_file.set_parameters(ranker, content, name)
+        weights = model_file.need(content, "weights", dict, name=name)
+        groups = model_file.need(content, "groups", list, name=name)
+        ranker.feature_names_ = tuple(weights)
+        ranker.coef_ = model_file.numbers("weights", list(weights.values()), len(weights), name=name)
+        intercept = model_file.need(content, "intercept", int, float, name=name)
+        ranker.intercept_ = float(model_file.numbers("intercept", [intercept], 1, name=name)[0])
+        ranker.group_names_ = tuple(groups)
+        ranker._remember_features(ranker.feature_names_)
+        if content.get("group_offset") is not None or getattr(ranker, "group_aware", False):
+            for key in ("group_offset", "group_shares"):
+                values = model_file.numbers(key, model_file.need(content, key, list, name=name), len(groups), name=name)
+                setattr(ranker, f"{key}_", values)
+        return ranker
+
+    def _in_own_units(self) -> tuple[NDArray[np.float64], float]:
+        """Weights and intercept for the features as they come."""
+        return self.coef_, self.intercept_
+
+
+class _Fitted:
+    """One fitted ranker as `linear_scores` sees it: a path of one model."""
+
+    def __init__(self, ranker: LinearRanker) -> None:
+        coef, intercept = ranker._in_own_units()
+        self.coef, self.intercept = np.asarray(coef)[None, :], np.array([intercept])
+        self.feature_names = ranker.feature_names_
+        self.group_names = ranker.group_names_
+        self.group_offset = None if ranker.group_offset_ is None else ranker.group_offset_[None, :]
+        self.shares = ranker.group_shares_

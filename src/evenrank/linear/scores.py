@@ -1,0 +1,42 @@
+"""Scores of linear models, many at once."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+from evenrank.rankers.matching import match_features, match_groups
+
+
+class Linear(Protocol):
+    """What `linear_scores` needs to know of trained models."""
+
+    @property
+    def coef(self) -> NDArray[np.float64]: ...
+    @property
+    def intercept(self) -> NDArray[np.float64]: ...
+    @property
+    def feature_names(self) -> tuple[str, ...]: ...
+    @property
+    def group_names(self) -> tuple[Any, ...]: ...
+    @property
+    def group_offset(self) -> NDArray[np.float64] | None: ...
+    @property
+    def shares(self) -> NDArray[np.float64] | None: ...
+
+
+def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
+    """Scores in stored order, (n, models), after matching the data's features with those of training."""
+    weights = model.coef.T[match_features(data, model.feature_names)]
+    out = np.empty((data.n_rows, weights.shape[1]))
+    for rows, block in data.blocks():
+        np.matmul(block.astype(np.float64, copy=False), weights, out=out[rows])
+    out += model.intercept
+    if model.group_offset is not None:
+        assert model.shares is not None
+        unknown = model.shares @ model.group_offset.T
+        out += np.vstack([model.group_offset.T, unknown])[match_groups(data, model.group_names)]
+    return out

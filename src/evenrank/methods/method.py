@@ -1,0 +1,205 @@
+"""What a method is (`Method`), and the `Task` and `Part` by which a sweep runs one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, EvenrankError
+from evenrank.extras import require
+
+ANY = "any"
+IN, POST = "in-processing", "post-processing"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a method is run on: rows to train on and to test on under each grouping, which share their features.
+
+    Attributes
+    ----------
+    settings : Mapping[str, Any]
+        The method's own options.
+    """
+
+    train: tuple[RankingData, ...]
+    test: tuple[RankingData, ...]
+    notions: tuple[str, ...]
+    strengths: NDArray[np.float64]
+    ks: tuple[int, ...]
+    solver: str = "exact"
+    scale: str | None = "train"
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Test scores, (n, strengths), of one grouping, one notion (or `ANY`), and one k if the method is run for each."""
+
+    grouping: int
+    notion: str
+    k: int | None
+    scores: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Sees:
+    """What a method may look at.
+
+    Attributes
+    ----------
+    group_at_training, group_at_serving : bool
+        Whether it uses the items' groups to learn, and to order a new list.
+    labels : bool
+        Whether it needs relevance.
+    other_lists : bool
+        Whether it uses other lists than the one to be ordered when it serves.
+    """
+
+    group_at_training: bool = True
+    group_at_serving: bool = False
+    labels: bool = True
+    other_lists: bool = False
+
+    def __str__(self) -> str:
+        moments = {"training": self.group_at_training, "serving": self.group_at_serving}
+        seen = [moment for moment, sees in moments.items() if sees]
+        group = f"may see the group at {' and at '.join(seen)}" if seen else "never sees the group"
+        return group + ("; may see other lists at serving" if self.other_lists else "")
+
+
+@dataclass(frozen=True)
+class Strength:
+    """The knob that a sweep turns.
+
+    Attributes
+    ----------
+    name : str
+        The method's own name for it.
+    meaning : str
+        What a larger value asks for, in a few words.
+    grid : Callable
+        Its default values; 0 is the method's baseline.
+    below : float
+        Values are smaller than this.
+    """
+
+    name: str
+    meaning: str
+    grid: Callable[[], NDArray[np.float64]]
+    below: float = np.inf
+
+
+@dataclass(frozen=True)
+class Method:
+    """What a method is, what it may see, and how each command gets one.
+
+    Attributes
+    ----------
+    name, label, title : str
+        How commands call it, the heading of a table's column, and what it is in one line.
+    kind : str
+        "in-processing" (it trains) or "post-processing" (it re-ranks the scores of a trained ranker).
+    model : str
+        What it trains: "linear", "lightgbm", "xgboost", "mlp"; "" if it trains nothing.
+    strength : Strength
+        The swept knob.
+    sees : Sees
+        What it may look at.
+    home : tuple of str
+        Module and name of its ranker's class, imported when used.
+    run : Callable
+        How a sweep runs it: task → parts, made one after the other so that only one's scores are in memory.
+    knobs : tuple of str
+        Options of `evenrank train` or `evenrank rank` that it takes, by the parameter's name.
+    settings : tuple of str or None
+        Options of its own that a sweep may set; None leaves them to the library that trains.
+    fixed : Mapping[str, Any]
+        Parameters that make it this variant of its ranker.
+    larger : bool
+        The larger group is the protected one.
+    by_notion : bool
+        It trains for a notion; otherwise one run serves all.
+    by_k : bool
+        It is run anew for each cut-off.
+    extra : str
+        The optional dependency it needs.
+    saves : bool
+        Its ranker has a model file.
+    """
+
+    name: str
+    label: str
+    title: str
+    kind: str
+    model: str
+    strength: Strength
+    sees: Sees
+    home: tuple[str, str]
+    run: Callable[[Method, Task], Iterator[Part]]
+    knobs: tuple[str, ...]
+    settings: tuple[str, ...] | None = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    larger: bool = False
+    by_notion: bool = False
+    by_k: bool = False
+    extra: str = ""
+    saves: bool = True
+
+    def ranker_class(self) -> Any:
+        """The class of its ranker; a MissingExtraError if the library it needs is absent."""
+        if self.extra:
+            require(self.extra)
+        module, name = self.home
+        return getattr(import_module(module), name)
+
+    def make(self, data: RankingData, options: Mapping[str, Any]) -> Any:
+        """Make its ranker or re-ranker, not yet fitted, for the data it will train on or re-rank.
+
+        Options are parameters of the ranker; those that decide the variant are set by the method.
+        """
+        given = {**self.fixed, **options}
+        if self.larger:
+            given["protected"] = larger_group(data)
+        try:
+            return self.ranker_class()(**given)
+        except TypeError as error:
+            name = str(error).rpartition("argument ")[2].strip("'")
+            if name not in given:
+                raise
+            raise ConfigError(f"{name!r} is not an option of {self.name}.") from None
+
+    def check_settings(self, settings: Mapping[str, Any]) -> None:
+        """Refuse settings of a sweep that the method does not have."""
+        for name in settings:
+            if self.settings is not None and name not in self.settings:
+                known = ", ".join(self.settings) or "none"
+                raise ConfigError(f"setting {self.name}.{name} is not known; the settings of {self.name} are: {known}.")
+
+
+def larger_group(data: RankingData) -> Any:
+    """The label of the largest group."""
+    return data.group_names[int(np.argmax(np.bincount(data.group[data.group >= 0], minlength=data.n_groups)))]
+
+
+@contextmanager
+def refusals(name: str, settings: Mapping[str, Any]) -> Iterator[None]:
+    """An error of the library that trains, where it was given options of its own, as a ConfigError of one line."""
+    try:
+        yield
+    except EvenrankError:
+        raise
+    except Exception as error:
+        if not settings:
+            raise
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        given = " and ".join(f"{option}={value}" for option, value in settings.items())
+        raise ConfigError(f"{name} does not take {given}: {reason}") from None

@@ -1,0 +1,87 @@
+"""How a sweep runs each family of methods: a task in, test scores out, strength by strength."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from evenrank.linear.path import FairnessPath, fairness_path
+from evenrank.methods.method import ANY, Method, Part, Task, larger_group, refusals
+from evenrank.rankers.matching import protected_code
+
+
+def regularized(method: Method, task: Task) -> Iterator[Part]:
+    """All groupings, notions and strengths train together."""
+    options = {"scale": task.scale, "seed": task.seed, **method.fixed, **task.settings}
+    path = fairness_path(list(task.train), list(task.notions), task.strengths, task.solver, **options)
+    size = len(task.strengths)
+    parts = [(grouping, notion) for grouping in range(len(task.train)) for notion in task.notions]
+    for number, (grouping, notion) in enumerate(parts):
+        models = slice(number * size, (number + 1) * size)
+        yield Part(grouping, notion, None, _some(path, models).scores(task.test[grouping]))
+
+
+def group_aware(method: Method, task: Task) -> Iterator[Part]:
+    """A group-aware model sees one grouping, so each trains alone."""
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        for part in regularized(method, replace(task, train=(train,), test=(test,))):
+            yield replace(part, grouping=grouping)
+
+
+def _some(path: FairnessPath, models: slice) -> FairnessPath:
+    offset = None if path.group_offset is None else path.group_offset[models]
+    alphas, intercept = path.alphas[models], path.intercept[models]
+    return replace(path, coef=path.coef[models], intercept=intercept, alphas=alphas, group_offset=offset)
+
+
+def deltr(method: Method, task: Task) -> Iterator[Part]:
+    """All strengths of a grouping train together."""
+    from evenrank.linear.deltr import deltr_path
+
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        protected = larger_group(train) if method.larger else None
+        path, _ = deltr_path(train, task.strengths, protected=protected, **method.fixed, **task.settings)
+        yield Part(grouping, ANY, None, path.scores(test))
+
+
+def fastar(method: Method, task: Task) -> Iterator[Part]:
+    """Re-rank the strength-0 model's scores by the table for k; share 0 leaves them alone."""
+    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
+    own = {name: options.pop(name) for name in ("significance",) if name in options}
+    plain = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options).scores(task.test[0])[:, 0]
+    shares = task.strengths > 0
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        protected = larger_group(train) if method.larger else train.group_names[protected_code(train, None)]
+        for k in task.ks:
+            out = np.repeat(plain[:, None], len(task.strengths), axis=1)
+            if shares.any():
+                asked = {"p": task.strengths[shares], "protected": protected, **method.fixed, **own}
+                out[:, shares] = method.ranker_class()(**asked).rerank(plain, test, k)
+            yield Part(grouping, ANY, k, out)
+
+
+def boosted(method: Method, task: Task) -> Iterator[Part]:
+    """Trees, one strength after the other, one thread."""
+    adapter = import_module(method.home[0])
+    options = {"random_state": task.seed, **task.settings}
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        for notion in task.notions:
+            strengths = task.strengths.tolist()
+            with refusals(method.name, task.settings):
+                scores = [adapter.train_scores(train, test, notion, alpha, **options) for alpha in strengths]
+            yield Part(grouping, notion, None, np.stack(scores, axis=1))
+
+
+def neural(method: Method, task: Task) -> Iterator[Part]:
+    """Networks of all strengths train together."""
+    adapter = import_module(method.home[0])
+    options = {"random_state": task.seed, **task.settings}
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        for notion in task.notions:
+            with refusals(method.name, task.settings):
+                scores = adapter.train_scores(train, test, notion, task.strengths, **options)
+            yield Part(grouping, notion, None, scores)

@@ -1,0 +1,1 @@
+"""Words for numbers and names."""
