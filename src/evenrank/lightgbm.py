@@ -10,21 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
-from evenrank.boosting.objective import (
-    BASES,
-    TARGET,
-    FairBoosted,
-    FairObjective,
-    TopViolation,
-    base_gradients,
-    check_groups,
-)
+from evenrank.boosting.objective import BASES, TARGET, FairBoosted, FairObjective, base_gradients, fairness
 from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.extras import require
 from evenrank.notions import NotionLike
 from evenrank.rankers import model_file
+from evenrank.rankers.spec import FairnessSpec
+from evenrank.rankers.top_violation import TopViolation
 
 lightgbm = require("lightgbm")
 require("numba")
@@ -135,7 +129,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             notion=self.notion,
             relevance_threshold=self.relevance_threshold,
         )
-        check_groups(data, self.alpha, self.max_violation)
+        FairnessSpec.of(self).check_groups(data)
         if eval_X is not None:
             eval_set = [(eval_X, eval_y)] if not isinstance(eval_X, tuple) else list(zip(eval_X, eval_y, strict=True))
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
@@ -249,7 +243,7 @@ class fair_objective:
     ) -> None:
         rows = as_rows(data)
         rule = lambdarank_rule(params or {}) if objective == "lambdarank" else None
-        self.objective = FairObjective(rows, base_gradients(objective, rows, rule), **options)
+        self.objective = FairObjective(rows, base_gradients(objective, rows, rule), fairness(**options))
 
     def __call__(self, one: Any, two: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(scores, Dataset), as lightgbm.train calls it, or (relevance, scores), as LGBMRanker does."""
@@ -268,7 +262,7 @@ class fair_metric(TopViolation):
     """
 
     def __init__(self, data: Any, **options: Any) -> None:
-        super().__init__(as_rows(data), **options)
+        super().__init__(as_rows(data), fairness(**options))
 
     def __call__(self, one: Any, two: Any) -> tuple[str, float, bool]:
         """(scores, Dataset), as lightgbm.train calls it, or (relevance, scores), as LGBMRanker does."""

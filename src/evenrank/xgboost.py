@@ -10,21 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
-from evenrank.boosting.objective import (
-    BASES,
-    TARGET,
-    FairBoosted,
-    FairObjective,
-    TopViolation,
-    base_gradients,
-    check_groups,
-)
+from evenrank.boosting.objective import BASES, TARGET, FairBoosted, FairObjective, base_gradients, fairness
 from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
 from evenrank.notions import NotionLike
 from evenrank.rankers import model_file
+from evenrank.rankers.spec import FairnessSpec
+from evenrank.rankers.top_violation import TopViolation
 
 xgboost = require("xgboost")
 require("numba")
@@ -135,7 +129,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             notion=self.notion,
             relevance_threshold=self.relevance_threshold,
         )
-        check_groups(data, self.alpha, self.max_violation)
+        FairnessSpec.of(self).check_groups(data)
         weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
         margins = each_in_order(base_margin_eval_set, orders)
@@ -269,7 +263,7 @@ class fair_objective:
     ) -> None:
         rows = as_rows(data)
         rule = lambdarank_rule(params or {}) if objective == "lambdarank" else None
-        self.objective = FairObjective(rows, base_gradients(objective, rows, rule), **options)
+        self.objective = FairObjective(rows, base_gradients(objective, rows, rule), fairness(**options))
 
     def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         return self.objective(scores)
@@ -287,7 +281,7 @@ class fair_metric(TopViolation):
     """
 
     def __init__(self, data: Any, **options: Any) -> None:
-        super().__init__(as_rows(data), **options)
+        super().__init__(as_rows(data), fairness(**options))
 
     def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[str, float]:
         return self.name, self.value_if_own(rows.get_label(), scores)

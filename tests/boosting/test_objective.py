@@ -12,9 +12,7 @@ from evenrank.boosting.objective import (
     FIRST_ALPHA,
     FLOOR,
     FairObjective,
-    TopViolation,
     base_gradients,
-    check_groups,
     smoothing,
     warn_if_above,
 )
@@ -24,6 +22,8 @@ from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.losses import LOSSES
 from evenrank.measures import measure
 from evenrank.notions import SCOPES, Notion, bind
+from evenrank.rankers.spec import FairnessSpec
+from evenrank.rankers.top_violation import TopViolation
 from evenrank.targets import FairnessTerm, bind_target
 
 
@@ -41,7 +41,7 @@ def scores_of(data: RankingData, seed: int = 1) -> np.ndarray:
 
 
 def objective(data: RankingData, base: str = "squared", **options: Any) -> FairObjective:
-    return FairObjective(data, base_gradients(base, data), **{"target": "score", **options})
+    return FairObjective(data, base_gradients(base, data), FairnessSpec(**{"target": "score", **options}))
 
 
 @pytest.mark.parametrize("base", ["squared", "logistic"])
@@ -121,7 +121,7 @@ def test_smoothing_grows_with_strong_alphas_only() -> None:
 @pytest.mark.parametrize("notion", ["dp", "eop", "eod"])
 def test_violation_is_what_measure_says(notion: str) -> None:
     data = rows()
-    measured = TopViolation(data, notion=notion, k=2)
+    measured = TopViolation(data, FairnessSpec(notion, k=2))
     assert measured.name == f"{notion}@2"
     assert measured.value(scores_of(data)) == pytest.approx(
         measure(scores_of(data), data, measured.name)[measured.name]
@@ -152,17 +152,17 @@ def test_an_unknown_loss_is_named() -> None:
 
 def test_groups_are_needed_for_a_strength() -> None:
     with pytest.raises(ConfigError, match=r"alpha=0\.5 needs groups"):
-        check_groups(rows().with_group(None), 0.5, None)
+        FairnessSpec(alpha=0.5).check_groups(rows().with_group(None))
     with pytest.raises(ConfigError, match=r"max_violation=0\.1 needs groups"):
-        check_groups(rows().with_group(None), 0.0, 0.1)
-    check_groups(rows().with_group(None), 0.0, None)
+        FairnessSpec(alpha=0.0, max_violation=0.1).check_groups(rows().with_group(None))
+    FairnessSpec(alpha=0.0).check_groups(rows().with_group(None))
 
 
 def test_what_cannot_be_reached_is_said() -> None:
     with pytest.warns(DataWarning, match=r"max_violation=0\.01 was not reached: demographic_parity@5 .* is 0\.0200"):
-        warn_if_above(0.02, 0.01, "dp", 5, 30.0)
-    warn_if_above(0.01, 0.01, "dp", 5, 30.0)
-    warn_if_above(0.5, None, "dp", 5, 30.0)
+        warn_if_above(0.02, FairnessSpec("dp", max_violation=0.01), 30.0)
+    warn_if_above(0.01, FairnessSpec("dp", max_violation=0.01), 30.0)
+    warn_if_above(0.5, FairnessSpec("dp"), 30.0)
 
 
 # ------------------------------------------------------------------ rows
@@ -241,11 +241,11 @@ def test_bare_callables_take_rows_that_stand_together_only() -> None:
 @pytest.mark.parametrize("alpha", [-1, float("nan"), float("inf"), "x", None])
 def test_a_strength_that_is_no_number_from_0_is_refused(alpha):
     with pytest.raises(ConfigError, match="alpha must be a finite number"):
-        check_groups(rows(), alpha, None)
+        FairnessSpec(alpha=alpha).check_groups(rows())
 
 
 def test_a_violation_that_the_rows_do_not_define_cannot_be_asked_for():
     data = RankingData.from_arrays(np.zeros((4, 0)), [1, 0, 1, 1], ["a", "a", "b", "b"], [1, 1, 1, 1])
     base = base_gradients("squared", data)
     with pytest.warns(DataWarning), pytest.raises(ConfigError, match="max_violation needs eod@5"):
-        FairObjective(data, base, notion="eod", target="score", max_violation=0.1)
+        FairObjective(data, base, FairnessSpec("eod", target="score", max_violation=0.1))

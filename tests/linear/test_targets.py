@@ -176,6 +176,8 @@ def test_max_violation_says_what_it_needs() -> None:
 
 
 def test_alpha_is_reported_where_it_was_given() -> None:
-    ranker = er.FairLinearRanker("dp", 0.25).fit(random_data(0))
+    data = random_data(0)
+    ranker = er.FairLinearRanker("dp", 0.25).fit(data)
     assert ranker.alpha_ == 0.25
-    assert ranker.violation_ is None
+    assert ranker.violation_ == pytest.approx(er.measure(ranker.predict(data), data, "dp@5")["dp@5"], abs=1e-12)
+    assert np.isnan(er.FairLinearRanker(alpha=0).fit(data.with_group(None)).violation_)

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.checks import check_k, check_number, choose
+from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
 from evenrank.losses import LOSSES
-from evenrank.notions import NotionLike, as_notion, bind
-from evenrank.ranking import Ranking
-from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
+from evenrank.notions import bind
+from evenrank.rankers.spec import FairnessSpec
+from evenrank.rankers.top_violation import TopViolation
+from evenrank.targets import BoundTarget, FairnessTerm, bind_target
 
 BASES = ("lambdarank", *LOSSES)
 TARGET = "topk"
@@ -41,57 +42,48 @@ MARGIN = 0.8
 Gradients = Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[Any]]]
 
 
+def fairness(*, target: str = TARGET, **options: Any) -> FairnessSpec:
+    """The spec of a boosted ranker, whose target is the top k unless another is named."""
+    return FairnessSpec(target=target, **options)
+
+
 class FairObjective:
     """First and second derivatives of the boosted scores' loss + n·α·Γ, called once a round.
 
     Parameters
     ----------
-    data : the training rows; scores come in its stored order
-    base : the loss's derivatives by row, see `base_gradients`
-    notion, alpha, target, scope, k, temperature : what is equalised, how strongly, and in what value
-    max_violation : instead of ``alpha``, move the multiplier in each round so that the violation of the top k on these
-        rows comes down to this
+    data : RankingData
+        The training rows; scores come in its stored order.
+    base : Callable
+        The loss's derivatives by row; see `base_gradients`.
+    spec : FairnessSpec
+        What is evened out, how strongly, and in what value. With ``max_violation`` the multiplier moves in each round
+        so that the gap of the top k on these rows comes down to it.
 
     Attributes
     ----------
-    alpha : the multiplier now
-    damping : the share of the bound on Γ's Hessian now
-    history : with ``max_violation``, the violation and the multiplier before each tree
+    alpha : float
+        The multiplier now.
+    damping : float
+        The share of the bound on Γ's Hessian now.
+    history : list
+        With ``max_violation``, the gap and the multiplier before each tree.
     """
 
-    def __init__(
-        self,
-        data: RankingData,
-        base: Gradients,
-        *,
-        notion: NotionLike = "equal_opportunity",
-        alpha: float = 1.0,
-        target: str = TARGET,
-        scope: str = "amortized",
-        k: int = 5,
-        temperature: float | None = None,
-        max_violation: float | None = None,
-    ) -> None:
-        check_number(alpha, "alpha", least=0)
-        if max_violation is not None:
-            check_number(max_violation, "max_violation", least=0)
-        self.data, self.base = data, base
-        self.alpha = FIRST_ALPHA if max_violation is not None else float(alpha)
-        self.k, self.max_violation = check_k(k), max_violation
+    def __init__(self, data: RankingData, base: Gradients, spec: FairnessSpec) -> None:
+        self.data, self.base, self.spec = data, base, spec
+        self.alpha = FIRST_ALPHA if spec.bounded else float(spec.alpha)
         self.weight = data.sample_weight
         self.total = float(data.n_rows if self.weight is None else self.weight.sum())
         self.term: FairnessTerm | None = None
         if self.alpha > 0:
-            self.term = FairnessTerm(
-                bind(notion, data, scope=scope, training=True),
-                _bound(target, data.query_ptr, self.k, temperature),
-                smoothing(self.alpha),
-            )
+            contrast = bind(spec.notion, data, scope=spec.scope, training=True)
+            self.term = FairnessTerm(contrast, _bound(spec, data.query_ptr), smoothing(self.alpha))
         self.damping = DAMPING
         self.history: list[tuple[float, float]] = []
         self._last: NDArray[Any] | None = None
         self._last_top: NDArray[Any] | None = None
-        self.measured = None if max_violation is None else TopViolation(data, notion=notion, k=k, scope=scope)
+        self.measured = TopViolation(data, spec) if spec.bounded else None
         if self.measured is not None and self.measured.contrast.pairs.missing:
             name = self.measured.name
             raise ConfigError(f"max_violation needs {name}, which these rows do not define. Set alpha instead.")
@@ -113,7 +105,7 @@ class FairObjective:
 
     def trees_within(self) -> int | None:
         """The most trees, from half of them on, whose violation is within what is asked; None if it never is."""
-        asked = np.inf if self.max_violation is None else self.max_violation
+        asked = np.inf if self.spec.max_violation is None else self.spec.max_violation
         good = [count for count, (violation, _) in enumerate(self.history) if violation <= asked]
         return good[-1] if good and good[-1] >= max(1, len(self.history) // 2) else None
 
@@ -130,12 +122,13 @@ class FairObjective:
 
         A gap that has changed sign was overshot: a larger multiplier would only widen its swing.
         """
-        if self.max_violation is None or self.measured is None:
+        limit = self.spec.max_violation
+        if limit is None or self.measured is None:
             return
         gaps = self.measured.gaps(scores)
         violation = self.measured.of_gaps(gaps)
-        excess = violation - MARGIN * self.max_violation
-        step = np.clip(excess / max(self.max_violation, 0.02), -1, HURRY)
+        excess = violation - MARGIN * limit
+        step = np.clip(excess / max(limit, 0.02), -1, HURRY)
         if step > 0 and self._last_top is not None and (gaps * self._last_top).sum() < 0:
             step = -HURRY
         self._last_top = gaps
@@ -147,41 +140,14 @@ def smoothing(alpha: float) -> float:
     return SMOOTHING * max(1.0, alpha)
 
 
-class TopViolation:
-    """Γ of the top k on some rows, as `measure` has it; scores in stored order."""
-
-    def __init__(
-        self, data: RankingData, *, notion: NotionLike = "equal_opportunity", k: int = 5, scope: str = "amortized"
-    ) -> None:
-        self.data, self.k = data, check_k(k)
-        self.contrast = bind(notion, data, scope=scope)
-        self.name = f"{as_notion(notion).alias or as_notion(notion).name}@{k}"
-
-    def value(self, scores: NDArray[Any]) -> float:
-        return self.of_gaps(self.gaps(scores))
-
-    def gaps(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Signed differences between the groups' shares in the top k, (J,)."""
-        return self.contrast.gaps(Ranking(scores, self.data.query_ptr).top(self.k))
-
-    def of_gaps(self, gaps: NDArray[Any]) -> float:
-        return float("nan") if self.contrast.pairs.missing else float(self.contrast.pairs.value(gaps))
-
-    def value_if_own(self, relevance: NDArray[Any], scores: NDArray[Any]) -> float:
-        """NaN for rows of another evaluation set, which a metric is called for as well."""
-        own = self.data.relevance.astype(np.float32)
-        return self.value(scores) if np.array_equal(np.asarray(relevance, np.float32), own) else float("nan")
-
-
-def _bound(target: str, query_ptr: NDArray[np.int64], k: int, temperature: float | None) -> BoundTarget:
-    choose(target, TARGETS, what="target")
-    given = TEMPERATURE if temperature is None and target == "topk" else temperature
-    plain = bind_target(target, query_ptr, k=k, temperature=given, floor=FLOOR)
-    if target != "topk":
+def _bound(spec: FairnessSpec, query_ptr: NDArray[np.int64]) -> BoundTarget:
+    given = TEMPERATURE if spec.temperature is None and spec.target == "topk" else spec.temperature
+    plain = bind_target(spec.target, query_ptr, k=spec.k, temperature=given, floor=FLOOR)
+    if spec.target != "topk":
         return plain
     from evenrank.boosting.soft_topk import FastTopK
 
-    return FastTopK(query_ptr, k, float(given or TEMPERATURE), FLOOR)
+    return FastTopK(query_ptr, spec.k, float(given or TEMPERATURE), FLOOR)
 
 
 def base_gradients(name: str, data: RankingData, rule: Any = None) -> Gradients:
@@ -194,22 +160,12 @@ def base_gradients(name: str, data: RankingData, rule: Any = None) -> Gradients:
     return lambda scores: (loss.gradient(scores, relevance), loss.curvature(scores, relevance))
 
 
-def check_groups(data: RankingData, alpha: float, max_violation: float | None) -> None:
-    """Numbers that can be used, and groups where something is asked of them."""
-    check_number(alpha, "alpha", least=0)
-    if max_violation is not None:
-        check_number(max_violation, "max_violation", least=0)
-    if not data.n_groups and (alpha > 0 or max_violation is not None):
-        asked = f"alpha={alpha:g}" if max_violation is None else f"max_violation={max_violation:g}"
-        raise ConfigError(f"{asked} needs groups: pass sensitive_features, a label a row, or set alpha=0.")
-
-
-def warn_if_above(violation: float, max_violation: float | None, notion: NotionLike, k: int, alpha: float) -> None:
-    if max_violation is not None and violation > max_violation:
-        name = as_notion(notion).name
+def warn_if_above(violation: float, spec: FairnessSpec, alpha: float) -> None:
+    """Say that the gap asked for was not reached."""
+    if spec.max_violation is not None and violation > spec.max_violation:
         warnings.warn(
-            f"max_violation={max_violation:g} was not reached: {name}@{k} on the training rows is {violation:.4f} at "
-            f"alpha={alpha:.3g}. Train more trees, or allow a larger violation.",
+            f"max_violation={spec.max_violation:g} was not reached: {spec.as_notion.name}@{spec.k} on the training "
+            f"rows is {violation:.4f} at alpha={alpha:.3g}. Train more trees, or allow a larger violation.",
             DataWarning,
             stacklevel=3,
         )
@@ -231,17 +187,7 @@ class FairBoosted:
 
     def _objective_on(self, data: RankingData, name: str, rule: Any) -> FairObjective:
         """The loss of that name (its LambdaRank by ``rule``) and the fairness term, on the training rows."""
-        return FairObjective(
-            data,
-            base_gradients(name, data, rule),
-            notion=self.notion,
-            alpha=self.alpha,
-            target=self.target,
-            scope=self.scope,
-            k=self.k,
-            temperature=self.temperature,
-            max_violation=self.max_violation,
-        )
+        return FairObjective(data, base_gradients(name, data, rule), FairnessSpec.of(self))
 
     def _conclude(
         self,
@@ -257,11 +203,12 @@ class FairBoosted:
         self.violation_ = np.nan
         if data.n_groups < 2:
             return
-        measured = TopViolation(data, notion=self.notion, k=self.k, scope=self.scope)
+        spec = FairnessSpec.of(self)
+        measured = TopViolation(data, spec)
         self.violation_ = measured.value(self.predict(X))
-        above = self.max_violation is not None and self.violation_ > self.max_violation
+        above = spec.max_violation is not None and self.violation_ > spec.max_violation
         trees = objective.trees_within() if above and objective is not None and keep is not None else None
         if trees is not None and objective is not None and keep is not None:
             keep(trees)  # the last tree overshot what an earlier one kept
             self.violation_, self.alpha_ = measured.value(self.predict(X)), objective.history[trees][1]
-        warn_if_above(self.violation_, self.max_violation, self.notion, self.k, self.alpha_)
+        warn_if_above(self.violation_, spec, self.alpha_)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.checks import check_number
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError
 from evenrank.linear.base import LinearRanker
 from evenrank.linear.path import GD_STEPS, FairnessPath, fairness_path, strength_grid
 from evenrank.progress import bar
 from evenrank.rankers.base import seed_of
 from evenrank.rankers.search import weakest_within
+from evenrank.rankers.spec import FairnessSpec
+from evenrank.rankers.top_violation import top_violation
 
 
 class FairLinearRanker(LinearRanker):
@@ -43,7 +43,8 @@ class FairLinearRanker(LinearRanker):
     Attributes
     ----------
     coef_ : (d,) weights and intercept_ : float, in the features' own units
-    alpha_ : the strength used, and violation_ : the top-k violation on the training rows (None unless asked for)
+    alpha_ : the strength used
+    violation_ : the gap of the top k on the training rows; NaN without groups
     n_iter_ : steps or batches taken by gd and sgd
     feature_names_, group_names_ : names seen in training
     group_offset_ : (G,) added to each group's scores if group-aware, else None
@@ -59,7 +60,7 @@ class FairLinearRanker(LinearRanker):
     """
 
     alpha_: float
-    violation_: float | None
+    violation_: float
 
     def __init__(
         self,
@@ -122,16 +123,9 @@ class FairLinearRanker(LinearRanker):
         Without ``qid`` all rows are one query; without groups ``alpha`` must be 0. Ctrl-C during gd or sgd keeps the
         weights reached so far, with a warning.
         """
-        bounded = self.max_violation is not None
-        if not bounded:
-            check_number(self.alpha, "alpha", least=0)
+        spec = FairnessSpec.of(self)
         data = self._checked_rows(X, y, qid, sensitive_features, sample_weight)
-        if not data.n_groups and (bounded or self.alpha > 0 or self.group_aware):
-            asked = f"max_violation={self.max_violation!r}" if bounded else f"alpha={self.alpha:g}"
-            raise ConfigError(
-                f"{asked}{' and group_aware' if self.group_aware else ''} needs groups: pass "
-                "sensitive_features, a label a row, or set alpha=0."
-            )
+        spec.check_groups(data, group_aware=self.group_aware)
         seed = seed_of(self.random_state)
         with bar(f"{type(self).__name__} ({self.solver})", show=self.verbose) as progress:
 
@@ -159,10 +153,10 @@ class FairLinearRanker(LinearRanker):
                     progress=progress,
                 )
 
-            if bounded:
-                path, chosen, self.violation_ = self._within(train, data)
+            if spec.bounded:
+                path, chosen = self._within(spec, train, data)
             else:
-                path, chosen, self.violation_ = train([self.alpha]), 0, None
+                path, chosen = train([self.alpha]), 0
         self.alpha_ = float(path.alphas[chosen])
         self.coef_ = path.coef[chosen]
         self.intercept_ = float(path.intercept[chosen])
@@ -171,10 +165,13 @@ class FairLinearRanker(LinearRanker):
         self.group_names_ = data.group_names
         self.group_offset_ = None if path.group_offset is None else path.group_offset[chosen]
         self.group_shares_ = path.shares
+        self.violation_ = top_violation(self.predict(data), data, spec, across=self.across)
         return self
 
-    def _within(self, train: Callable[[ArrayLike], FairnessPath], data: RankingData) -> tuple[FairnessPath, int, float]:
-        """The path that holds the weakest model within ``max_violation``, its number there and its violation."""
+    def _within(
+        self, spec: FairnessSpec, train: Callable[[ArrayLike], FairnessPath], data: RankingData
+    ) -> tuple[FairnessPath, int]:
+        """The path that holds the weakest model within ``max_violation``, and its number there."""
 
         def try_strengths(strengths: NDArray[np.float64]) -> tuple[FairnessPath, NDArray[np.float64]]:
             path = train(strengths)
@@ -185,4 +182,4 @@ class FairLinearRanker(LinearRanker):
             # The path bends below α*, wherever that lies, and is constant beyond it.
             vanishing = float(train([1.0]).alpha_star[0])
             grid = np.unique(np.concatenate([grid, vanishing * np.linspace(0, 1, 26)]))
-        return weakest_within(self.max_violation, self.notion, self.k, data, grid, try_strengths, across=self.across)
+        return weakest_within(spec, data, grid, try_strengths, across=self.across)

@@ -9,36 +9,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.checks import check_k, check_number
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
 from evenrank.measures import measure
-from evenrank.notions import NOTIONS, NotionLike, as_notion
+from evenrank.notions import NOTIONS
+from evenrank.rankers.spec import FairnessSpec
 
 REFINED = 8  # strengths tried between two neighbours, twice
 
 
 def weakest_within(
-    limit: Any,
-    notion: NotionLike,
-    k: int,
+    spec: FairnessSpec,
     data: RankingData,
     strengths: NDArray[np.float64],
     try_strengths: Callable[[NDArray[np.float64]], tuple[Any, NDArray[np.float64]]],
     *,
     across: str = "mean",
-) -> tuple[Any, int, float]:
-    """The weakest strength whose top-k violation on ``data`` is at most ``limit``: models, which one, its violation.
+) -> tuple[Any, int]:
+    """The weakest strength whose gap of the top k on ``data`` is at most the one asked for: models, and which one.
 
     ``try_strengths`` trains models for ascending strengths and gives them with their scores, (n, strengths), in the
     caller's row order. The gap between the weakest that will do and the one before is searched twice more.
     """
-    check_number(limit, "max_violation", least=0)
-    check_k(k)
-    asked = as_notion(notion)
-    if asked.name not in NOTIONS:
-        raise ConfigError(f"max_violation is for {', '.join(NOTIONS)}; set alpha for the notion {asked.name!r}.")
-    name = f"{asked.alias}@{k}"
+    notion, limit, name = spec.as_notion, spec.max_violation, spec.gap_name
+    assert limit is not None
+    if notion.name not in NOTIONS:
+        raise ConfigError(f"max_violation is for {', '.join(NOTIONS)}; set alpha for the notion {notion.name!r}.")
 
     def tried(grid: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
         models, scores = try_strengths(grid)
@@ -56,11 +52,11 @@ def weakest_within(
             DataWarning,
             stacklevel=4,
         )
-        return models, best, float(violation[best])
+        return models, best
     at = int(within[0])
-    found = models, at, float(violation[at])
+    weakest = models, at
     if at == 0:
-        return found
+        return weakest
     low, high = strengths[at - 1], strengths[at]
     for _ in range(2):
         grid = np.linspace(low, high, REFINED + 2)[1:-1]
@@ -68,8 +64,8 @@ def weakest_within(
         within = np.flatnonzero(violation <= limit)
         if len(within):
             at = int(within[0])
-            found = models, at, float(violation[at])
+            weakest = models, at
             low, high = grid[at - 1] if at else low, grid[at]
         else:
             low = grid[-1]
-    return found
+    return weakest

@@ -20,6 +20,8 @@ from evenrank.rankers import model_file
 from evenrank.rankers.base import BaseRanker, seed_of
 from evenrank.rankers.matching import match_features
 from evenrank.rankers.search import weakest_within
+from evenrank.rankers.spec import FairnessSpec
+from evenrank.rankers.top_violation import top_violation
 from evenrank.torch.fairness import FairnessLoss
 from evenrank.torch.losses import LOSSES, LogisticLoss
 from evenrank.torch.network import Networks, decode, encode, train
@@ -55,7 +57,8 @@ class FairNeuralRanker(BaseRanker):
     Attributes
     ----------
     networks_ : the trained weights
-    alpha_ : the strength used, and violation_ : the top-k violation on the training rows (None unless asked for)
+    alpha_ : the strength used
+    violation_ : the gap of the top k on the training rows; NaN without groups
     n_iter_ : batches taken
     feature_names_, group_names_ : names seen in training
 
@@ -70,7 +73,7 @@ class FairNeuralRanker(BaseRanker):
 
     networks_: Networks
     alpha_: float
-    violation_: float | None
+    violation_: float
 
     def __init__(
         self,
@@ -126,31 +129,27 @@ class FairNeuralRanker(BaseRanker):
         Without ``qid`` all rows are one query; without groups ``alpha`` must be 0. Ctrl-C keeps the weights reached so
         far, with a warning.
         """
-        bounded = self.max_violation is not None
-        if not bounded:
-            check_number(self.alpha, "alpha", least=0)
+        spec = FairnessSpec.of(self)
         data = self._checked_rows(X, y, qid, sensitive_features, None)
-        if not data.n_groups and (bounded or self.alpha > 0):
-            asked = f"max_violation={self.max_violation!r}" if bounded else f"alpha={self.alpha:g}"
-            raise ConfigError(f"{asked} needs groups: pass sensitive_features, a label a row, or set alpha=0.")
+        spec.check_groups(data)
         with bar(type(self).__name__, show=self.verbose) as progress:
-            if bounded:
+            if spec.bounded:
 
                 def tried(strengths: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
                     trained, taken = self._trained(data, strengths, progress)
                     return (trained, taken, strengths), data.to_caller(trained.score_data(data))
 
-                found, chosen, self.violation_ = weakest_within(
-                    self.max_violation, self.notion, self.k, data, strength_grid(), tried
-                )
-                networks, taken, strengths = found
+                models, chosen = weakest_within(spec, data, strength_grid(), tried)
+                networks, taken, strengths = models
             else:
-                strengths, chosen, self.violation_ = np.array([float(self.alpha)]), 0, None
+                strengths, chosen = np.array([float(self.alpha)]), 0
                 networks, taken = self._trained(data, strengths, progress)
         self.networks_ = networks.one(chosen)
         self.alpha_ = float(strengths[chosen])
         self.n_iter_ = taken
         self.feature_names_, self.group_names_ = data.feature_names, data.group_names
+        self._remember_features(data.feature_names)
+        self.violation_ = top_violation(self.predict(data), data, spec)
         return self
 
     def predict(self, X: Any, sensitive_features: ArrayLike | None = None) -> NDArray[np.float64]:

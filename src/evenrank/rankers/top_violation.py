@@ -1,0 +1,51 @@
+"""`TopViolation`: the gap of the top k on some rows, for any notion."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import DataWarning
+from evenrank.notions import bind
+from evenrank.rankers.spec import FairnessSpec
+from evenrank.ranking import Ranking
+
+
+class TopViolation:
+    """Γ of the top k on some rows, as `measure` has it; scores in stored order."""
+
+    def __init__(self, data: RankingData, spec: FairnessSpec) -> None:
+        self.data, self.k = data, spec.k
+        self.contrast = bind(spec.notion, data, scope=spec.scope)
+        self.name = spec.gap_name
+
+    def value(self, scores: NDArray[Any]) -> float:
+        return self.of_gaps(self.gaps(scores))
+
+    def gaps(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Signed differences between the groups' shares in the top k, (J,)."""
+        return self.contrast.gaps(Ranking(scores, self.data.query_ptr).top(self.k))
+
+    def of_gaps(self, gaps: NDArray[Any]) -> float:
+        return float("nan") if self.contrast.pairs.missing else float(self.contrast.pairs.value(gaps))
+
+    def value_if_own(self, relevance: NDArray[Any], scores: NDArray[Any]) -> float:
+        """NaN for rows of another evaluation set, which a metric is called for as well."""
+        own = self.data.relevance.astype(np.float32)
+        return self.value(scores) if np.array_equal(np.asarray(relevance, np.float32), own) else float("nan")
+
+
+def top_violation(scores: NDArray[Any], data: RankingData, spec: FairnessSpec, *, across: str = "mean") -> float:
+    """Γ of the top k over all queries, for scores in the caller's row order; NaN where the rows lack a group."""
+    if data.n_groups < 2 or data.membership is not None:
+        return float("nan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # NaN says it
+        contrast = bind(spec.notion, data, across=across)
+    if contrast.pairs.missing:
+        return float("nan")
+    return float(contrast.violation(Ranking(data.to_stored(scores), data.query_ptr).top(spec.k)))
