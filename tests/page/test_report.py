@@ -14,7 +14,8 @@ from evenrank.errors import DataWarning
 from evenrank.experiment.trials import Sweep
 from evenrank.page.payload import payload, start
 from evenrank.page.report import report_page
-from evenrank.page.words import answer, percent, with_error
+from evenrank.page.words import answer
+from evenrank.wording import percent, with_error
 from pages import HOSTILE, Page, wide_sweep
 
 

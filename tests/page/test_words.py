@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from evenrank.experiment.curves import Curve
-from evenrank.page.words import Rates, answer, measure_name, next_step, percent, story, with_error
+from evenrank.page.words import Rates, answer, next_step, story
+from evenrank.wording import percent, short_title, with_error
 
 NAN = math.nan
 RATES = Rates(["men", "women"], np.array([0.5, 0.3]), np.array([0.8, 0.6]))
@@ -156,7 +157,7 @@ def test_one_sentence_of_a_curve():
         (percent(-0.001, "+"), "+0%"),
         (percent(-0.25, "+"), "-25%"),
         (percent(NAN), "–"),
-        (measure_name("precision@10"), "P@10"),
+        (short_title("precision", 10), "P@10"),
     ],
 )
 def test_numbers_as_written(shown, expected):

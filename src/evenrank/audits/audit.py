@@ -30,12 +30,12 @@ from evenrank.intervals import METHODS, REPLICATES, check_confidence
 from evenrank.measures import measure_names
 from evenrank.notions import NOTIONS
 from evenrank.query_sums import statistics
+from evenrank.wording import FOUR_FIFTHS
 
 QUALITY = ("ndcg", "precision", "recall")
 GAPS = (*NOTIONS, "exposure_gap")
 UNLABELLED = ("demographic_parity", "exposure_gap")
 RATIO = "four_fifths"
-FOUR_FIFTHS = 0.8
 
 
 @dataclass(frozen=True, eq=False)

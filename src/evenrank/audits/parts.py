@@ -10,11 +10,12 @@ import numpy as np
 
 from evenrank.data import RankingData
 from evenrank.intervals import Interval, interval_of
+from evenrank.measures import MeasureAt
 from evenrank.notions import NOTIONS
 from evenrank.query_sums import Statistic, by_id, resampled_sums, stacked, unstacked
+from evenrank.wording import ROUNDING
 
 TOP_QUERIES = 5
-NOISE = 1e-12  # what rounding leaves of a gap of 0
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Finding:
     @property
     def shown(self) -> bool:
         """The data show a gap: its interval excludes 0."""
-        return bool(self.leads) and self.interval.low > NOISE
+        return bool(self.leads) and self.interval.low > ROUNDING
 
     @property
     def favoured(self) -> str | None:
@@ -93,8 +94,9 @@ class Influence:
 
 def parts(stat: Statistic) -> tuple[str, int]:
     """The measure and its k."""
-    name, _, k = stat.name.partition("@")
-    return name, int(k)
+    name, k = MeasureAt.of(stat.name)
+    assert k is not None
+    return name, k
 
 
 def facts_of(data: RankingData, ks: tuple[int, ...], labelled: bool) -> dict[str, Any]:
@@ -129,7 +131,7 @@ def leads_of(stat: Statistic, shuffled: Statistic, groups: list[str]) -> tuple[L
         if len(known) < 2:
             continue
         best, worst = known[np.argmax(inside[known])], known[np.argmin(inside[known])]
-        if inside[best] > inside[worst] + NOISE:
+        if inside[best] > inside[worst] + ROUNDING:
             random = float(chance[columns][best] - chance[columns][worst])
             leads.append(Lead(stratum, groups[best], groups[worst], float(inside[best]), float(inside[worst]), random))
     return tuple(leads)
@@ -171,7 +173,7 @@ def shared_intervals(
 def influences_of(stat: Statistic, data: RankingData) -> list[Influence]:
     """The queries without which the gap would be smallest."""
     gap = float(stat.value(stat.estimates))
-    if data.n_queries < 2 or not gap > NOISE:
+    if data.n_queries < 2 or not gap > ROUNDING:
         return []
     without = stat.value(stat.estimates - stat.influence(left_out=True))
     order = data.sorted_queries[np.argsort(without[data.sorted_queries], kind="stable")][:TOP_QUERIES]

@@ -6,7 +6,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evenrank.audits.words import TITLES, number, span, tidy, title
+from evenrank.measures import MeasureAt
+from evenrank.wording import TITLES, data_line, notion_title, number, shorten, signed, span, tidy, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
@@ -32,10 +33,13 @@ class Section:
 def summary(audit: Audit) -> str:
     """The data in one line."""
     facts = audit.facts
-    groups = ", ".join(f"{tidy(name)} {share:.0%}" for name, share in facts["groups"].items())
-    unknown = f", unknown {facts['unknown_group_share']:.0%}" if facts["unknown_group_share"] else ""
-    labels = f", {facts['relevant_share']:.0%} relevant" if audit.labelled else ", no labels"
-    return f"{facts['rows']:,} rows, {facts['queries']:,} queries{labels}; groups: {groups}{unknown}"
+    return data_line(
+        rows=facts["rows"],
+        queries=facts["queries"],
+        relevant=facts["relevant_share"] if audit.labelled else None,
+        groups=facts["groups"],
+        unknown=facts["unknown_group_share"],
+    )
 
 
 def sections(audit: Audit) -> list[Section]:
@@ -70,23 +74,18 @@ def _gaps(audit: Audit) -> Section:
     rows: list[tuple[str, ...]] = []
     several = len(audit.facts["groups"]) > 2
     uneven_lists = any(abs(one.chance) >= 0.0005 for one in audit.findings)
-    for measure in dict.fromkeys(made.measure.partition("@")[0] for made in audit.certificates):
+    for measure in dict.fromkeys(MeasureAt.of(made.measure).name for made in audit.certificates):
         first = audit.find(measure)
         rows += _with_interval(audit, TITLES[measure] + (" (largest pair)" if several else ""), first)
         rows.append(("  favoured", *(_ahead(one, one.favoured) for one in first)))
         if several:
             rows.append(("  over", *(_ahead(one, one.other) for one in first)))
         if uneven_lists:
-            rows.append(("  in random order", *(_signed(one.chance) if one.leads else "–" for one in first)))
+            rows.append(("  in random order", *(signed(one.chance) if one.leads else "–" for one in first)))
         if several:
             rows += _with_interval(audit, f"{TITLES[measure]} (mean over pairs)", audit.find(measure, "mean"))
     note = "In random order: what would be left of the gap if each list were shuffled, + for the same group."
     return Section("Gaps between groups (0 is even)", (), _head(audit), tuple(rows), note if uneven_lists else "")
-
-
-def _signed(value: float) -> str:
-    """Without a sign before 0."""
-    return f"{value:+.3f}" if abs(value) >= 0.0005 else "0.000"
 
 
 def _ahead(one: Finding, name: str | None) -> str:
@@ -121,15 +120,11 @@ def _quality(audit: Audit) -> Section:
 
 def _certified(audit: Audit) -> Section:
     rows = []
-    for measure in dict.fromkeys(made.measure.partition("@")[0] for made in audit.certificates):
-        found = [made for made in audit.certificates if made.measure.partition("@")[0] == measure]
-        rows.append((_notion(measure), *("vacuous" if made.vacuous else f"≤ {made.bound:.3f}" for made in found)))
+    for measure in dict.fromkeys(MeasureAt.of(made.measure).name for made in audit.certificates):
+        found = [made for made in audit.certificates if MeasureAt.of(made.measure).name == measure]
+        rows.append((notion_title(measure), *("vacuous" if made.vacuous else f"≤ {made.bound:.3f}" for made in found)))
     note = f"With {audit.confidence:.0%} confidence each. Vacuous: the bound is 1 or more and says nothing."
     return Section("Certified for new queries", (), _head(audit), tuple(rows), note)
-
-
-def _notion(measure: str) -> str:
-    return TITLES[measure].removesuffix(" gap")
 
 
 def _queries(audit: Audit) -> Section:
@@ -140,7 +135,7 @@ def _queries(audit: Audit) -> Section:
     for i in range(depth):
         cells = [f"{shorten(c[i].query, QUERY)} {c[i].without:.4f}" if i < len(c) else "" for c in columns]
         rows.append((str(i + 1), *cells))
-    head = ("", *(_notion(m.partition("@")[0]) for m in measures))
+    head = ("", *(notion_title(MeasureAt.of(m).name) for m in measures))
     if rows:
         rows.insert(0, ("now", *(f"{column[0].gap:.4f}" for column in columns)))
     note = f"At k = {audit.main_k}: the gap now, and what it would be without each query."
@@ -150,11 +145,11 @@ def _queries(audit: Audit) -> Section:
 def _comparison(audit: Audit) -> Section:
     rows = [
         (
-            title(one.measure),
+            title(*MeasureAt.of(one.measure)),
             number(one.a),
             number(one.b),
-            _signed(one.difference),
-            f"{_signed(one.low)} to {_signed(one.high)}",
+            signed(one.difference),
+            f"{signed(one.low)} to {signed(one.high)}",
             f"{one.adjusted:.3f}",
         )
         for one in audit.comparison
@@ -163,11 +158,6 @@ def _comparison(audit: Audit) -> Section:
     level = f"{1 - audit.confidence:.2g}"
     note = f"Paired by query. p is corrected for the number of lines; below {level} the change is more than chance."
     return Section("Compared with the other ranking", (), head, tuple(rows), note)
-
-
-def shorten(text: str, width: int) -> str:
-    text = tidy(text)
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def as_text(audit: Audit, heading: str) -> str:

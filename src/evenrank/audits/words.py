@@ -6,61 +6,16 @@ import math
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from evenrank.audits.parts import NOISE
 from evenrank.intervals import FEW, student
+from evenrank.measures import MeasureAt
+from evenrank.wording import FOUR_FIFTHS, TITLES, notion_title, number, quoted, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
     from evenrank.audits.parts import Finding
 
-TITLES = {
-    "ndcg": "NDCG",
-    "precision": "precision",
-    "recall": "recall",
-    "demographic_parity": "demographic parity gap",
-    "equal_opportunity": "equal opportunity gap",
-    "equalized_odds": "equalized odds gap",
-    "exposure_gap": "exposure gap",
-    "four_fifths": "lowest/highest rate",
-}
 ITEMS = {"all rows": "items", "relevant rows": "relevant items", "irrelevant rows": "irrelevant items"}
 NOTICEABLE = 0.05
-
-
-def title(measure: str) -> str:
-    """A measure's name with its k, as the tables have it.
-
-    >>> title("equal_opportunity@3")
-    'equal opportunity gap at 3'
-    """
-    name, _, k = measure.partition("@")
-    return TITLES[name] + (f" at {k}" if k else "")
-
-
-def quoted(name: str) -> str:
-    return f'"{tidy(name)}"'
-
-
-def tidy(text: str) -> str:
-    """On one line and without control characters, whatever a file holds."""
-    return "".join(mark if mark.isprintable() else " " for mark in text).strip()
-
-
-def number(value: float) -> str:
-    """Three digits, or as many as show that a small number is not 0.
-
-    >>> number(0.12345), number(0.00021), number(0.0)
-    ('0.123', '.0002', '0.000')
-    """
-    if math.isnan(value):
-        return "–"
-    if NOISE < value < 0.0005:
-        return f"{value:.4f}"[1:] if value >= 0.00005 else "<.0001"
-    return f"{value:.3f}"
-
-
-def span(low: float, high: float) -> str:
-    return "–" if math.isnan(low) or math.isnan(high) else f"{number(low)}–{number(high)}"
 
 
 def conclusions(audit: Audit) -> list[str]:
@@ -71,7 +26,7 @@ def conclusions(audit: Audit) -> list[str]:
 
 
 def _gaps(audit: Audit) -> list[str]:
-    return list(dict.fromkeys(made.measure.partition("@")[0] for made in audit.certificates))
+    return list(dict.fromkeys(MeasureAt.of(made.measure).name for made in audit.certificates))
 
 
 def _tested(audit: Audit) -> list[Finding]:
@@ -95,7 +50,7 @@ def _in_short(audit: Audit) -> str:
     firm = _firm(audit, tested)
     biggest = max(firm or shown, key=lambda one: one.interval.low)
     lead = max(biggest.leads, key=lambda lead: lead.highest - lead.lowest)
-    where = f"the {title(f'{biggest.measure}@{biggest.k}')}, in favour of {quoted(lead.favoured)} over"
+    where = f"the {title(biggest.measure, biggest.k)}, in favour of {quoted(lead.favoured)} over"
     if not firm:
         return (
             f"In short: hints, nothing firm. {len(shown)} of {len(tested)} gaps are above 0 when looked at one by one, "
@@ -121,7 +76,7 @@ def _firm(audit: Audit, tested: list[Finding]) -> list[Finding]:
 
 def _of_gap(audit: Audit, found: list[Finding]) -> str:
     measure = found[0].measure
-    name = TITLES[measure].removesuffix(" gap").capitalize()
+    name = notion_title(measure).capitalize()
     defined = [one for one in found if not math.isnan(one.interval.estimate)]
     if not defined:
         return f"{name}: cannot be computed; one of the groups has no such items."
@@ -194,8 +149,8 @@ def _four_fifths(audit: Audit) -> str:
     k = min(ratios, key=lambda k: ratios[k].estimate)
     low = ratios[k]
     return (
-        f"Four-fifths rule (the lowest group's rate at least 0.8 of the highest's): {'; '.join(parts)}. The lowest "
-        f"ratio is {low.estimate:.2f} ({low.low:.2f} to {low.high:.2f}), at k = {k}."
+        f"Four-fifths rule (the lowest group's rate at least {FOUR_FIFTHS:g} of the highest's): {'; '.join(parts)}. The "
+        f"lowest ratio is {low.estimate:.2f} ({low.low:.2f} to {low.high:.2f}), at k = {k}."
     )
 
 
@@ -207,7 +162,7 @@ def _certified(audit: Audit) -> str:
             "Certified for new queries: vacuous. There are too few queries for a promise that needs no approximation; "
             "the intervals, which approximate, are all there is."
         )
-    limits = ", ".join(f"{TITLES[one.measure.partition('@')[0]]} {one.bound:.3f}" for one in useful)
+    limits = ", ".join(f"{TITLES[MeasureAt.of(one.measure).name]} {one.bound:.3f}" for one in useful)
     rest = "" if len(useful) == len(made) else " (the others are vacuous)"
     return (
         f"Certified for new queries at k = {audit.main_k}, at most: {limits}{rest}. It holds if queries are "
@@ -224,7 +179,7 @@ def _compared(audit: Audit) -> str:
             f"Compared with the other ranking: none of {len(audit.comparison)} differences is more than chance, once "
             "corrected for their number."
         )
-    told = ", ".join(f"{title(one.measure)} {one.difference:+.3f}" for one in sure)
+    told = ", ".join(f"{title(*MeasureAt.of(one.measure))} {one.difference:+.3f}" for one in sure)
     return f"Compared with the other ranking, more than chance (other minus this): {told}."
 
 

@@ -16,16 +16,16 @@ from rich.text import Text
 
 import evenrank as er
 from evenrank.audits.audit import GAPS, QUALITY, RATIO, UNLABELLED
-from evenrank.audits.words import TITLES
 from evenrank.checks import check_k
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.experiment.trials import Sweep
 from evenrank.extras import EXTRA_OF
-from evenrank.measures import measure_names
+from evenrank.measures import MeasureAt, measure_names
 from evenrank.methods.method import Method
 from evenrank.notions import NOTIONS
-from evenrank.page.report import answer, percent, with_error
+from evenrank.page.words import answer
+from evenrank.wording import TITLES, data_line, percent, spoken, three_digits, with_error
 
 FAIRNESS = (*GAPS, RATIO)
 
@@ -43,7 +43,7 @@ def audit_values(scores: NDArray[Any], data: RankingData, ks: Sequence[int], *, 
     fairness = () if data.n_groups < 2 else FAIRNESS if labelled else (*UNLABELLED, RATIO)
     names = measure_names(ks, [*(QUALITY if labelled else ()), *fairness])
     pairs = ["max", "mean"] if data.n_groups > 2 else ["mean"]
-    gaps = [name for name in names if name.partition("@")[0] in fairness]
+    gaps = [name for name in names if MeasureAt.of(name).name in fairness]
     values = er.measure(scores, data, names)
     largest = er.measure(scores, data, gaps, across="max") if "max" in pairs else {}
     return {
@@ -66,24 +66,31 @@ def audit_values(scores: NDArray[Any], data: RankingData, ks: Sequence[int], *, 
 
 def audit(report: dict[str, Any], title: str = "Audit") -> None:
     facts, ks = report["data"], report["k"]
-    groups = ", ".join(f"{name} {share:.0%}" for name, share in facts["groups"].items())
-    unknown = f", unknown {facts['unknown_group_share']:.0%}" if facts["unknown_group_share"] else ""
-    labels = f", {facts['relevant_share']:.0%} relevant" if facts["relevant_share"] is not None else ", no labels"
-    line(f"{facts['rows']:,} rows, {facts['queries']:,} queries{labels}; groups: {groups or 'none'}{unknown}")
+    line(
+        data_line(
+            rows=facts["rows"],
+            queries=facts["queries"],
+            relevant=facts["relevant_share"],
+            groups=facts["groups"],
+            unknown=facts["unknown_group_share"],
+        )
+    )
     table = new_table(title)
     table.add_column("measure")
     for k in ks:
         table.add_column(f"k = {k}", justify="right")
-    for name in dict.fromkeys(name.partition("@")[0] for name in report["measures"]):
+    for name in dict.fromkeys(MeasureAt.of(name).name for name in report["measures"]):
         for kind, values in (("largest pair", report["largest_pair"]), ("", report["measures"])):
             if f"{name}@{ks[0]}" not in values or (kind and name == RATIO):
                 continue
             mean = " (mean over pairs)" if not kind and report["largest_pair"] and name in GAPS else ""
             label = TITLES[name] + (f" ({kind})" if kind else mean)
-            table.add_row(Text(label), *(_three(values[f"{name}@{k}"]) for k in ks))
+            table.add_row(Text(label), *(three_digits(values[f"{name}@{k}"]) for k in ks))
     table.add_section()
     for group in facts["groups"]:
-        table.add_row(Text(f"selection rate: {group}"), *(_three(report["selection_rates"][k][group]) for k in ks))
+        table.add_row(
+            Text(f"selection rate: {group}"), *(three_digits(report["selection_rates"][k][group]) for k in ks)
+        )
     console().print(table)
 
 
@@ -127,7 +134,7 @@ def sweep(result: Sweep, subtitle: str) -> None:
             ]
         table.add_row(f"{curves[0].strengths[i]:.3g}", *cells)
     console().print(table)
-    names = (f"{NOTIONS[notion].alias} = {notion.replace('_', ' ')}" for notion in result.notions)
+    names = (f"{NOTIONS[notion].alias} = {spoken(notion)}" for notion in result.notions)
     pairs = ", the mean over all pairs" if len(result.about["groups"]) > 2 else ""
     line(f"{', '.join(names)}. gap: difference of the groups' rates of being in the top k{pairs}.")
     for curve in curves:
@@ -178,7 +185,7 @@ def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
         table.add_column(name, justify="left" if name == "notion" else "right")
     for row in rows:
         adds = [str(value) if value.holds else "does not apply" for value in row["adds"].values()]
-        table.add_row(row["notion"].replace("_", " "), f"{row['min_share']:.3f}", *adds)
+        table.add_row(spoken(row["notion"]), f"{row['min_share']:.3f}", *adds)
     console().print(table)
     if "certified" in rows[0]:
         seen = new_table(f"Certified from the file, at k = {k}")
@@ -186,13 +193,13 @@ def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
             seen.add_column(name, justify="left" if name == "notion" else "right")
         for row in rows:
             limits = ["vacuous" if made.vacuous else f"{made.bound:.3f}" for made in row["certified"].values()]
-            seen.add_row(row["notion"].replace("_", " "), f"{row['certified']['bernstein'].estimate:.3f}", *limits)
+            seen.add_row(spoken(row["notion"]), f"{row['certified']['bernstein'].estimate:.3f}", *limits)
         console().print(seen)
     plan = new_table(f"Queries needed to add at most {asked['epsilon']:g}")
     for name in ("notion", "theorem*", "lemma*", "certified (Hoeffding)"):
         plan.add_column(name, justify="left" if name == "notion" else "right")
     for row in rows:
-        plan.add_row(row["notion"].replace("_", " "), *(f"{number:,}" for number in row["queries_needed"].values()))
+        plan.add_row(spoken(row["notion"]), *(f"{number:,}" for number in row["queries_needed"].values()))
     console().print(plan)
     line("* the paper's claims, for item-by-item decisions on lists of one length; their proof does not cover top-k.")
 
@@ -232,10 +239,6 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | bool):
         return value
     raise ConfigError(f"a value of type {type(value).__name__} cannot be printed as JSON.")
-
-
-def _three(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
 
 
 def with_short_error(value: float, error: float) -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from evenrank.cli import show
 from evenrank.experiment.select import Choice
 from evenrank.experiment.trials import Sweep
 from evenrank.notions import NOTIONS
-from evenrank.page.report import percent
+from evenrank.wording import percent, spoken, three_digits
 
 
 def summary(result: Sweep) -> None:
@@ -38,8 +36,8 @@ def summary(result: Sweep) -> None:
                 table.add_row(
                     method,
                     NOTIONS[notion].alias,
-                    _three(curve.violation[0]),
-                    _three(curve.violation[i]),
+                    three_digits(curve.violation[0]),
+                    three_digits(curve.violation[i]),
                     percent(curve.max_reduction),
                     show.with_short_error(curve.quality[0], curve.quality_error[0]),
                     show.with_short_error(curve.quality[i], curve.quality_error[i]),
@@ -47,7 +45,7 @@ def summary(result: Sweep) -> None:
                 )
             table.add_section()
         show.console().print(table)
-    names = (f"{NOTIONS[notion].alias} = {notion.replace('_', ' ')}" for notion in result.notions)
+    names = (f"{NOTIONS[notion].alias} = {spoken(notion)}" for notion in result.notions)
     show.line(f"{', '.join(names)}; ± {result.spread}. Each method is held against its own strength 0.")
 
 
@@ -80,8 +78,4 @@ def _change(choice: Choice, name: str) -> str:
     """Nothing changes where nothing qualifies."""
     held = choice.held_out if choice.qualified else None
     before, after = (choice.baseline, choice.chosen) if held is None else (held.before, held)
-    return "→".join(_three(getattr(one, name)).removeprefix("0") for one in (before, after))
-
-
-def _three(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.3f}"
+    return "→".join(three_digits(getattr(one, name)).removeprefix("0") for one in (before, after))

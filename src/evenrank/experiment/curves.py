@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.measures import MeasureAt
+
 SPREADS = ("standard error", "standard deviation")
 DECIMALS = 12  # of a violation that are not rounding: lists with every item selected have a gap of 1e-15
 
@@ -32,7 +34,7 @@ class Curve:
 
     @property
     def k(self) -> int:
-        return int(self.violation_name.rpartition("@")[2])
+        return int(MeasureAt.of(self.violation_name).k or 0)
 
     @property
     def worse(self) -> NDArray[np.bool_]:

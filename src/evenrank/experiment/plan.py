@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from evenrank.data import RankingData
 from evenrank.errors import DataWarning
 from evenrank.experiment.examples import pack, top_places
-from evenrank.measures import measure_names, measure_with_rates
+from evenrank.measures import MeasureAt, measure_names, measure_with_rates
 from evenrank.methods.method import Task
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS
@@ -249,6 +249,6 @@ def _measured(scores: NDArray[Any], data: RankingData, ks: Sequence[int]) -> dic
     values = measure_with_rates(scores, data, measure_names(ks, [*QUALITIES, *FAIRNESS]), wanted)
     out = {name: value.tolist() for name, value in values.items() if name not in wanted}
     for name in wanted:
-        kind, _, k = name.partition("@")
-        out |= {f"{kind}_{code}@{k}": rate.tolist() for code, rate in enumerate(values[name])}
+        kind, k = MeasureAt.of(name)
+        out |= {str(MeasureAt(f"{kind}_{code}", k)): rate.tolist() for code, rate in enumerate(values[name])}
     return out

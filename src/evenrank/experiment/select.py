@@ -14,12 +14,13 @@ from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
 from evenrank.experiment.curves import mean_and_error
-from evenrank.experiment.select_rules import FOUR_FIFTHS, RULES, Means, Rule, Table, least
+from evenrank.experiment.select_rules import RULES, Means, Rule, Table, least
 from evenrank.experiment.sweep import ONE
 from evenrank.experiment.trials import Sweep
 from evenrank.methods.method import Task
 from evenrank.methods.registry import METHODS
 from evenrank.notions import as_notion
+from evenrank.wording import FOUR_FIFTHS
 
 RATIO = "four_fifths"
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.experiment.curves import mean_and_error, pareto_front
+from evenrank.wording import FOUR_FIFTHS
 
-FOUR_FIFTHS = 0.8
 STRAIGHT = 1e-9  # a front that bends less has no knee
 
 

@@ -11,8 +11,9 @@ from html import escape
 
 from evenrank.audits.audit import Audit, audit
 from evenrank.audits.sections import Section, sections, summary
-from evenrank.audits.words import TITLES
+from evenrank.measures import MeasureAt
 from evenrank.page.skeleton import fill, page, piece, scrolled, signature, table, text_of
+from evenrank.wording import TITLES
 
 __all__ = ["Audit", "audit", "audit_page"]
 
@@ -69,7 +70,7 @@ def _section(section: Section) -> str:
 
 def _bars(audit: Audit) -> str:
     """The gaps with their intervals on one scale; grey where the interval reaches 0."""
-    measures = dict.fromkeys(made.measure.partition("@")[0] for made in audit.certificates)
+    measures = dict.fromkeys(MeasureAt.of(made.measure).name for made in audit.certificates)
     found = [one for measure in measures for one in audit.find(measure) if not math.isnan(one.interval.low)]
     if not found:
         return ""

@@ -12,7 +12,7 @@ import numpy as np
 from evenrank.experiment.curves import Curve
 from evenrank.experiment.trials import Sweep
 from evenrank.notions import as_notion
-from evenrank.page.words import QUALITY, words
+from evenrank.wording import SHORT_TITLES, spoken
 
 # Okabe and Ito's colours: distinct for colour-blind readers too.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
@@ -46,8 +46,8 @@ def rows(found: Sequence[Curve]) -> list[dict[str, Any]]:
         for i, strength in enumerate(curve.strengths.tolist()):
             out.append(
                 {
-                    "notion": words(curve.notion),
-                    "method": words(curve.method),
+                    "notion": spoken(curve.notion),
+                    "method": spoken(curve.method),
                     "k": f"k = {curve.k}",
                     "order": i,
                     "strength": strength,
@@ -85,7 +85,7 @@ def tradeoff(
     """
     found = curves(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
     several = len({curve.method for curve in found}) > 1
-    names = dict.fromkeys(words(curve.method if several else curve.notion) for curve in found)
+    names = dict.fromkeys(spoken(curve.method if several else curve.notion) for curve in found)
     by_notion = several and len({curve.notion for curve in found}) > 1
     layout = _tradeoff_layout("method" if several else "notion", tuple(names), by_notion, quality)
     return {**layout, "datasets": {"points": rows(found)}}
@@ -95,7 +95,7 @@ def tradeoff(
 def _tradeoff_layout(series: str, names: tuple[str, ...], by_notion: bool, quality: str) -> dict[str, Any]:
     """The trade-off without its points; made once, for it takes long."""
     x = alt.X("violation:Q", title="violation (0 is even)", scale=alt.Scale(zero=True))
-    y = alt.Y("quality:Q", title=QUALITY[quality], scale=alt.Scale(zero=False))
+    y = alt.Y("quality:Q", title=SHORT_TITLES[quality], scale=alt.Scale(zero=False))
     base = alt.Chart().encode(color=_series(series, names))
     line = base.mark_line(opacity=0.35).encode(x=x, y=y, order="order:Q")
     front = base.transform_filter("datum.front").mark_line(strokeWidth=2.5).encode(x=x, y=y, order="violation:Q")
@@ -133,8 +133,8 @@ def against_strength(
     lines: dict[tuple[str, str], list[tuple[str, bool]]] = {}
     for curve in found:
         told = [
-            *([words(curve.notion)] if several_notions else []),
-            *([words(curve.method)] if several_methods else []),
+            *([spoken(curve.notion)] if several_notions else []),
+            *([spoken(curve.method)] if several_methods else []),
         ]
         panel = ", ".join([*told, f"k = {curve.k}"]), bool(curve.strengths[-1] <= 1)
         lines.setdefault((curve.notion, curve.method), []).append(panel)
@@ -163,7 +163,7 @@ def _strength_panel(data: str, title: str, quality: str, *, shares: bool, outer:
     parts = []
     for value, name, colour, shape, side, named in (
         ("violation", VIOLATION, PALETTE[0], "circle", "left", outer[0]),
-        ("quality", QUALITY[quality], PALETTE[1], "square", "right", outer[1]),
+        ("quality", SHORT_TITLES[quality], PALETTE[1], "square", "right", outer[1]),
     ):
         axis: Any = {"orient": side, "titleColor": colour, "labelColor": colour, "tickCount": 3, "grid": side == "left"}
         scale, shown = alt.Scale(zero=value == "violation"), name if named else None

@@ -12,7 +12,7 @@ from evenrank.checks import choose
 from evenrank.experiment.trials import Sweep
 from evenrank.io.files import write_whole
 from evenrank.page.charts import against_strength, tradeoff
-from evenrank.page.words import words
+from evenrank.wording import spoken
 
 FORMATS = ("svg", "png")
 QUALITIES = ("ndcg", "precision")
@@ -81,12 +81,12 @@ def _describe(
     method: str | None,
     quality: str,
 ) -> tuple[str, dict[str, Any]]:
-    told = ", ".join([words(notion), *([grouping] if len(sweep.groupings) > 1 else [])])
+    told = ", ".join([spoken(notion), *([grouping] if len(sweep.groupings) > 1 else [])])
     if method is None:
         described = tradeoff(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
         return name, {**described, "title": told}
     described = against_strength(sweep, notion=notion, grouping=grouping, methods=[method], quality=quality)
-    return name, {**described, "title": f"{words(method)}: {told}"}
+    return name, {**described, "title": f"{spoken(method)}: {told}"}
 
 
 def _write(described: tuple[str, dict[str, Any]], folder: Path, formats: Sequence[str]) -> list[Path]:

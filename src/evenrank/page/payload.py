@@ -14,7 +14,8 @@ from evenrank.experiment.plan import RATE, RELEVANT_RATE
 from evenrank.experiment.trials import KEYS, Sweep
 from evenrank.methods.method import ANY
 from evenrank.methods.registry import METHODS
-from evenrank.page.words import MEANING, QUALITY, Rates, story, words
+from evenrank.page.words import MEANING, Rates, story
+from evenrank.wording import SHORT_TITLES, spoken
 
 DIGITS = 6
 TITLE = 160  # characters of a query's or item's text
@@ -22,7 +23,7 @@ TITLE = 160  # characters of a query's or item's text
 
 def payload(sweep: Sweep) -> dict[str, Any]:
     """Everything that changes with a selector or the slider; settings are [grouping][method][notion][k]."""
-    qualities = [name for name in QUALITY if f"{name}@{sweep.ks[0]}" in sweep.columns]
+    qualities = [name for name in SHORT_TITLES if f"{name}@{sweep.ks[0]}" in sweep.columns]
     build = _Builder(sweep, qualities)
     settings = [
         [
@@ -32,12 +33,12 @@ def payload(sweep: Sweep) -> dict[str, Any]:
         for grouping in sweep.groupings
     ]
     return {
-        "groupings": [words(name) or "groups" for name in sweep.groupings],
+        "groupings": [spoken(name) or "groups" for name in sweep.groupings],
         "groups": [list(group_shares(sweep, grouping)) for grouping in sweep.groupings],
         "methods": [_method(sweep, name) for name in sweep.methods],
-        "notions": [{"name": words(name), "meaning": MEANING.get(name, "")} for name in sweep.notions],
+        "notions": [{"name": spoken(name), "meaning": MEANING.get(name, "")} for name in sweep.notions],
         "ks": list(sweep.ks),
-        "qualities": [QUALITY[name] for name in qualities],
+        "qualities": [SHORT_TITLES[name] for name in qualities],
         "settings": settings,
         "shared": build.shared.values,
         "fronts": [
@@ -246,12 +247,12 @@ def _method(sweep: Sweep, name: str) -> dict[str, Any]:
             grid = sweep.along(f"{notion}@{sweep.ks[0]}", notion, method=name, grouping=grouping)[0]
             if len(grid):
                 return {
-                    "name": words(name),
+                    "name": spoken(name),
                     "title": known.title if known else "",
                     "knob": known.strength.meaning if known else "",
                     "grid": numbers(grid),
                 }
-    return {"name": words(name), "title": "", "knob": "", "grid": []}
+    return {"name": spoken(name), "title": "", "knob": "", "grid": []}
 
 
 def _student(number: int) -> float:

@@ -7,11 +7,10 @@ from html import escape
 import numpy as np
 
 from evenrank import bounds
-from evenrank.audits.words import quoted
 from evenrank.experiment.trials import Sweep
 from evenrank.methods.registry import METHODS
 from evenrank.page.payload import group_shares, start
-from evenrank.page.words import words
+from evenrank.wording import quoted, spoken
 
 DELTA, EPSILON = 0.05, 0.1
 SCALING = {
@@ -105,12 +104,12 @@ def how_made(sweep: Sweep, source: str = "") -> str:
     )
     for grouping in sweep.groupings:
         told = ", ".join(f"{quoted(name)} {share:.1%}" for name, share in group_shares(sweep, grouping).items())
-        facts.append((f"Groups by {words(grouping)}" if len(sweep.groupings) > 1 else "Groups", told))
+        facts.append((f"Groups by {spoken(grouping)}" if len(sweep.groupings) > 1 else "Groups", told))
     facts.append(("Fingerprint", str(about.get("fingerprint", "not noted"))))
     number, kind = about.get("folds", "?"), about.get("repeats", "folds")
     facts.append(("Repeats", f"{number} {kind}, seed {about.get('seed', '?')}; errors are {sweep.spread}s"))
     facts.append(("Training", f"solver {about.get('solver', '?')}, {SCALING.get(about.get('scale'), '?')}"))
-    facts += [(f"Method {words(name)}", _method(sweep, name)) for name in sweep.methods]
+    facts += [(f"Method {spoken(name)}", _method(sweep, name)) for name in sweep.methods]
     facts.append(("Work", f"{about['models']:,} models trained and measured in {about['seconds']:.1f} s"))
     if "made" in about:
         facts.append(("Command", str(about["made"].get("command", ""))))

@@ -12,11 +12,12 @@ from evenrank.experiment.trials import Sweep
 from evenrank.page.payload import embedded, group_shares, payload, repeats, start
 from evenrank.page.provenance import how_made, how_sure
 from evenrank.page.skeleton import fill, page, piece, scrolled, signature, table, text_of
-from evenrank.page.words import QUALITY, answer, percent, with_error, words
+from evenrank.page.words import answer
+from evenrank.wording import SHORT_TITLES, percent, spoken, with_error
 
 FEW = 12  # rows of a summary that a notebook shows unasked
 TITLE = "How evenly can these items be ranked?"
-__all__ = ["Sweep", "answer", "percent", "report_page", "sweep", "with_error"]
+__all__ = ["Sweep", "answer", "report_page", "sweep"]
 
 
 def report_page(sweep: Sweep, *, title: str = TITLE, subtitle: str = "", made: str = "", whole: bool = True) -> str:
@@ -76,7 +77,7 @@ def _piece(sweep: Sweep) -> str:
 def _subtitle(sweep: Sweep) -> str:
     about = sweep.about
     if len(sweep.groupings) > 1:
-        groups = "groups by " + ", ".join(map(words, sweep.groupings))
+        groups = "groups by " + ", ".join(map(spoken, sweep.groupings))
     else:
         groups = "groups: " + ", ".join(group_shares(sweep, sweep.groupings[0]))
     size = f"{about['queries']:,} queries, {about['rows']:,} items"
@@ -118,7 +119,7 @@ def _sample(sweep: Sweep) -> str:
 
 
 def _summaries(sweep: Sweep) -> str:
-    qualities = [name for name in QUALITY if f"{name}@{sweep.ks[0]}" in sweep.columns]
+    qualities = [name for name in SHORT_TITLES if f"{name}@{sweep.ks[0]}" in sweep.columns]
     return "\n".join(
         f"<div data-grouping='{g}' data-quality='{q}'{'' if g == q == 0 else ' hidden'}>"
         + _summary(sweep, grouping, quality)
@@ -130,7 +131,7 @@ def _summaries(sweep: Sweep) -> str:
 
 def _summary(sweep: Sweep, grouping: str, quality: str) -> str:
     several = len(sweep.methods) > 1
-    name = f"{QUALITY[quality]}@k"
+    name = f"{SHORT_TITLES[quality]}@k"
     head = ["notion", *(["method"] if several else []), "k", "gap now", "gap at best free", "falls by", "mean fall"]
     head += [f"{name} now", f"{name} at best free", "strength"]
     lines = []
@@ -141,13 +142,13 @@ def _summary(sweep: Sweep, grouping: str, quality: str) -> str:
                     continue
                 curve = sweep.curve(notion, k, method=method, quality=quality, grouping=grouping)
                 i = curve.best
-                cells = [words(notion), *([words(method)] if several else []), str(k)]
+                cells = [spoken(notion), *([spoken(method)] if several else []), str(k)]
                 cells += [with_error(curve.violation[at], curve.violation_error[at]) for at in (0, i)]
                 cells += [percent(curve.max_reduction), percent(curve.mean_reduction)]
                 cells += [with_error(curve.quality[at], curve.quality_error[at]) for at in (0, i)]
                 cells.append(f"{curve.strengths[i]:.3g}")
                 lines.append((cells, f" data-grouping='' data-notion='{n}' data-method='{m}' data-k='{j}'"))
-    by = f" Groups by {words(grouping)}." if len(sweep.groupings) > 1 else ""
+    by = f" Groups by {spoken(grouping)}." if len(sweep.groupings) > 1 else ""
     note = (
         "Best free: the most even strength whose quality is not significantly worse than without mitigation. "
         f"Mean fall: over all such strengths.{by}"

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.audits.words import quoted
 from evenrank.experiment.curves import Curve
+from evenrank.measures import MeasureAt
+from evenrank.wording import FOUR_FIFTHS, percent, quoted, short_title, spoken
 
-QUALITY = {"ndcg": "NDCG", "precision": "P"}
-FOUR_FIFTHS = 0.8
 NOTICEABLE = 5e-4  # a difference of rates that shows in the digits written
 MEANING = {
     "demographic_parity": "Items of every group should reach the top k equally often.",
@@ -22,40 +21,10 @@ MEANING = {
 }
 
 
-def words(name: str) -> str:
-    """A name of the program as people write it.
-
-    >>> words("equal_opportunity")
-    'equal opportunity'
-    """
-    return name.replace("_", " ")
-
-
-def measure_name(column: str) -> str:
-    """
-    >>> measure_name("ndcg@5"), measure_name("precision@3")
-    ('NDCG@5', 'P@3')
-    """
-    name, _, k = column.partition("@")
-    return f"{QUALITY.get(name, words(name))}@{k}"
-
-
-def with_error(value: float, error: float) -> str:
-    """A mean and its standard error; what is not defined is left out."""
-    if np.isnan(value):
-        return "–"
-    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
-
-
-def percent(share: float, sign: str = "") -> str:
-    """Without a minus before 0."""
-    return "–" if np.isnan(share) else f"{round(share, 2) + 0.0:{sign}.0%}"
-
-
 def answer(curve: Curve) -> str:
     """What comes free, in one sentence."""
-    name = words(curve.notion).capitalize()
-    k = curve.violation_name.rpartition("@")[2]
+    name = spoken(curve.notion).capitalize()
+    k = curve.k
     if np.isnan(curve.violation[0]):
         return f"{name}: the gap at {k} is not defined; every fold lacks items of a group."
     if curve.even:
@@ -65,7 +34,7 @@ def answer(curve: Curve) -> str:
     before, after = curve.violation[0], curve.violation[curve.best]
     return (
         f"{name}: the gap at {k} can fall {curve.max_reduction:.0%} ({before:.3f} → {after:.3f}) "
-        f"with no {_significant(curve)}loss of {curve.quality_name.upper()} "
+        f"with no {_significant(curve)}loss of {short_title(*MeasureAt.of(curve.quality_name))} "
         f"({curve.quality[0]:.3f} → {curve.quality[curve.best]:.3f}), at strength {curve.strengths[curve.best]:.3g}."
     )
 
@@ -106,14 +75,14 @@ def next_step(curve: Curve) -> int | None:
 
 def story(curve: Curve, rates: Rates, *, others: Sequence[Curve] = ()) -> Story:
     """One curve in words; ``others`` are the curves of the other methods, if there are any."""
-    method = words(curve.method) if others else ""
-    quality = measure_name(curve.quality_name)
-    gap, by = f"{words(curve.notion)} gap at {curve.k}", f"With {method}, the" if method else "The"
+    method = spoken(curve.method) if others else ""
+    quality = short_title(*MeasureAt.of(curve.quality_name))
+    gap, by = f"{spoken(curve.notion)} gap at {curve.k}", f"With {method}, the" if method else "The"
     gap += _at_whose_expense(curve, rates)
     if np.isnan(curve.violation[0]) or np.isnan(curve.quality[0]):
         missing = "gap" if np.isnan(curve.violation[0]) else quality
         told = (
-            f"The {words(curve.notion)} gap at {curve.k} cannot be weighed: the {missing} is not defined, because the "
+            f"The {spoken(curve.notion)} gap at {curve.k} cannot be weighed: the {missing} is not defined, because the "
             "items it needs are missing."
         )
         return Story(told, ("–", told), ("–", "Nothing can be said."), ("–", "Nothing can be said."))
@@ -144,7 +113,7 @@ def _is_free(curve: Curve) -> bool:
 def _answer(curve: Curve, gap: str, by: str, quality: str) -> str:
     start, best, step = curve.violation[0], curve.best, next_step(curve)
     if curve.even:
-        return f"The {words(curve.notion)} gap at {curve.k} is 0: there is nothing to mitigate."
+        return f"The {spoken(curve.notion)} gap at {curve.k} is 0: there is nothing to mitigate."
     if _is_free(curve):
         told = (
             f"{by} {gap} can fall {percent(curve.max_reduction)} ({start:.3f} → {curve.violation[best]:.3f}) with no "
@@ -229,6 +198,6 @@ def _elsewhere(curve: Curve, quality: str, others: Sequence[Curve]) -> str:
     if not other.violation[i] < np.nanmin(curve.violation):
         return ""
     return (
-        f" Another method, {words(other.method)}, gets as low as {other.violation[i]:.3f}, with {quality} "
+        f" Another method, {spoken(other.method)}, gets as low as {other.violation[i]:.3f}, with {quality} "
         f"{other.quality[i]:.3f}."
     )

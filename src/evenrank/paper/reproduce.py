@@ -26,6 +26,7 @@ from evenrank.methods.registry import METHODS
 from evenrank.paper import printed as paper
 from evenrank.paper import summary
 from evenrank.paper.tables import SUFFIXES, Row, Table
+from evenrank.wording import percent, short_title, spoken
 
 NOTIONS = ("equal_opportunity", "demographic_parity", "equalized_odds")  # in the paper's order
 KS = (1, 2, 3, 4, 5)
@@ -241,16 +242,16 @@ def honest(result: Sweep, methods: Mapping[str, str], ks: Mapping[str, Sequence[
             found[i, j] = summary.average(np.array(seen), axis=0)
     table = found.reshape(len(settings), -1)
     table = np.concatenate([table, summary.average(table, axis=0)[None]])
-    labels = [*((summary.spoken(notion), grouping) for notion, grouping in settings), ("average", "")]
+    labels = [*((spoken(notion), grouping) for notion, grouping in settings), ("average", "")]
     rows = [
         Row(
             label,
-            tuple(summary.percent(one) if j % 2 == 0 else f"{one:+.3f}" for j, one in enumerate(line)),
+            tuple(percent(one) if j % 2 == 0 else f"{one:+.3f}" for j, one in enumerate(line)),
             rule=number % len(result.groupings) == 0,
         )
         for number, (label, line) in enumerate(zip(labels, table.tolist(), strict=True))
     ]
-    name = summary.QUALITY_NAMES[quality]
+    name = short_title(quality, "k")
     return Table(
         f"Fall of the violation, and change of {name}, on folds that took no part in choosing the strength",
         ("notion", "grouping"),

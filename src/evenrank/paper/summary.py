@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from evenrank.experiment.curves import Curve
 from evenrank.experiment.trials import Sweep
 from evenrank.paper.tables import Row, Table
+from evenrank.wording import NONE, percent, short_title, spoken, with_error
 
 STATISTICS = ("max", "mean")
-QUALITY_NAMES = {"ndcg": "NDCG@k", "precision": "P@k"}
-NONE = "–"
 
 Reading = Callable[[str, str, str, str], float]  # statistic, method, notion, grouping → a share, or NaN
 
@@ -100,7 +99,7 @@ def overview(
         cells = tuple(ours + ("" if NONE in theirs else f" ({theirs})") for ours, theirs in shown)
         rows.append(Row(label, cells, rule=number % len(sweep.groupings) == 0))
     return Table(
-        f"Relative fairness increase without a significant loss of {QUALITY_NAMES.get(quality, quality)}"
+        f"Relative fairness increase without a significant loss of {short_title(quality, 'k')}"
         + (", max/mean" if joined else ""),
         ("notion", "grouping"),
         tuple(parts) if joined else columns,
@@ -145,7 +144,7 @@ def by_k(
         rows.append(Row(label, tuple(cells), rule=number % len(sweep.groupings) == 0))
     kind = "Maximal" if statistic == "max" else "Mean"
     return Table(
-        f"{kind} relative fairness increase without a significant loss of {QUALITY_NAMES.get(quality, quality)}: "
+        f"{kind} relative fairness increase without a significant loss of {short_title(quality, 'k')}: "
         f"{title or method}",
         ("notion", "grouping"),
         columns,
@@ -179,22 +178,6 @@ def strengths(
         tuple(rows),
         tuple(tuple(map(float, line)) for line in numbers),
     )
-
-
-def spoken(notion: str) -> str:
-    return notion.replace("_", " ")
-
-
-def percent(share: float) -> str:
-    """Whole per cent, without a minus before 0."""
-    return NONE if np.isnan(share) else f"{round(share, 2) + 0.0:.0%}"
-
-
-def with_error(value: float, error: float) -> str:
-    """A mean and its error; what is not defined is left out."""
-    if np.isnan(value):
-        return NONE
-    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
 
 
 def _plain(values: NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:

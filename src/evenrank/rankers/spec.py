@@ -8,6 +8,7 @@ from typing import Any
 from evenrank.checks import check_k, check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
+from evenrank.measures import MeasureAt
 from evenrank.notions import SCOPES, Notion, NotionLike, as_notion
 from evenrank.targets import TARGETS
 
@@ -75,7 +76,7 @@ class FairnessSpec:
     @property
     def gap_name(self) -> str:
         """The measure of the gap of the top k, under the notion's short name if it has one."""
-        return f"{self.as_notion.alias or self.as_notion.name}@{self.k}"
+        return str(MeasureAt(self.as_notion.alias or self.as_notion.name, self.k))
 
     def check_groups(self, data: RankingData, *, group_aware: bool = False) -> None:
         """Refuse rows without groups where something is asked of groups."""

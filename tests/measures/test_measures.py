@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from evenrank import measures as module
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.measures import MEASURE_ALIASES, MEASURES, measure, measure_names, parse_measure, selection_rates
+from evenrank.measures import compute as module
 from evenrank.notions import violation
 from evenrank.ranking import Ranking
 from oracles import Query, as_data, pooled

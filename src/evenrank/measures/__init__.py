@@ -1,0 +1,23 @@
+"""Measures of quality and fairness, named as text: ``"ndcg@3"``, ``"eop@3"``, ``"exposure_gap"``.
+
+Each is a function of two values of a row, its selection probability in the top k and its exposure, so that ties are
+exact expectations and many models are measured at once.
+"""
+
+from evenrank.measures.compute import measure, measure_with_rates, selection_rates
+from evenrank.measures.evaluation import Evaluation
+from evenrank.measures.named import MeasureAt, measure_names
+from evenrank.measures.registry import MEASURE_ALIASES, MEASURES, Measure, parse_measure
+
+__all__ = [
+    "MEASURES",
+    "MEASURE_ALIASES",
+    "Evaluation",
+    "Measure",
+    "MeasureAt",
+    "measure",
+    "measure_names",
+    "measure_with_rates",
+    "parse_measure",
+    "selection_rates",
+]

@@ -1,0 +1,124 @@
+"""`measure`: named measures of scores, for one ranking or many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.checks import check_k, choose
+from evenrank.data import RankingData
+from evenrank.measures.evaluation import Evaluation, divide
+from evenrank.measures.registry import parse_measure
+from evenrank.notions import ACROSS
+from evenrank.ranking import Ranking
+
+MODEL_CHUNK = 1 << 22
+GAINS = ("linear", "exponential")
+
+
+def measure(
+    scores: ArrayLike,
+    data: RankingData,
+    measures: Iterable[str] | str = ("ndcg@5", "precision@5", "dp@5", "eop@5", "eod@5"),
+    *,
+    per_query: bool = False,
+    ties: str = "average",
+    gain: str = "linear",
+    across: str = "mean",
+) -> dict[str, Any]:
+    """Measure scores given in the caller's row order.
+
+    Parameters
+    ----------
+    scores : (n,) or (n, models)
+    measures : names such as "ndcg@3", "precision@3", "recall@3", "mrr", "dp@3", "eop@3", "eod@3", "exposure_gap",
+        "four_fifths@3"
+    per_query : each query's own value, (q,) or (q, models) in the order of ``data.query_ids``; NaN where it has none
+    ties : "average" (exact expectation over random tie-breaking) or "input" (order of the rows)
+    gain : "linear" or "exponential" (2ʳ − 1), for NDCG
+    across : how more than two groups are combined, "mean" over all pairs or "max"
+
+    Returns
+    -------
+    dict : name → float, or (models,) for a matrix of scores
+
+    Examples
+    --------
+    >>> data = RankingData.from_arrays([[0.0]] * 3, [1, 0, 1], ["a", "a", "b"], [1, 1, 1])
+    >>> measure([3.0, 2.0, 1.0], data, ["precision@2", "eop@2"])
+    {'precision@2': 0.5, 'eop@2': 1.0}
+    """
+    choose(gain, GAINS, what="gain")
+    choose(across, ACROSS, what="across")
+    names = [measures] if isinstance(measures, str) else list(measures)
+    parsed = [parse_measure(name) for name in names]
+    stored = data.to_stored(scores)
+    shared: dict[Any, Any] = {}
+
+    def of(block: NDArray[Any]) -> list[NDArray[Any]]:
+        ev = Evaluation(data, Ranking(block, data.query_ptr, ties=ties), gain, across, shared)
+        return [item.per_query(ev, k) if per_query else item.value(ev, k) for item, k in parsed]
+
+    if stored.ndim == 1:
+        values = of(stored)
+        return {name: value if per_query else float(value) for name, value in zip(names, values, strict=True)}
+    parts = [of(block) for block in model_blocks(stored)]
+    return {name: np.concatenate(part, axis=-1) for name, part in zip(names, zip(*parts, strict=True), strict=True)}
+
+
+def model_blocks(stored: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Models of an (n, models) table a few at a time, so that what is made of them stays small."""
+    step = max(1, MODEL_CHUNK // len(stored))
+    for start in range(0, stored.shape[1], step):
+        yield stored[:, start : start + step]
+
+
+def measure_with_rates(
+    scores: ArrayLike, data: RankingData, measures: Sequence[str], rates: Mapping[str, tuple[int, str]]
+) -> dict[str, NDArray[Any]]:
+    """Measures, (models,) each, and groups' selection rates, (groups, models), of (n, models) scores ranked once.
+
+    ``rates`` names the rates wanted: name → (k, among), as in `selection_rates`.
+    """
+    parsed = [parse_measure(name) for name in measures]
+    shared: dict[Any, Any] = {}
+    parts = []
+    for block in model_blocks(data.to_stored(scores)):
+        ranking = Ranking(block, data.query_ptr)
+        ev = Evaluation(data, ranking, shared=shared)
+        part = [item.value(ev, k) for item, k in parsed]
+        parts.append(part + [group_rates(ranking, data, k, among) for k, among in rates.values()])
+    names = [*measures, *rates]
+    return {name: np.concatenate(part, axis=-1) for name, part in zip(names, zip(*parts, strict=True), strict=True)}
+
+
+def selection_rates(
+    scores: ArrayLike, data: RankingData, k: int, *, among: str = "all", ties: str = "average"
+) -> dict[Any, Any]:
+    """Each group's share of items selected into the top k, among all, relevant or irrelevant rows.
+
+    Examples
+    --------
+    >>> data = RankingData.from_arrays([[0.0]] * 3, [1, 0, 1], ["a", "a", "b"], [1, 1, 1])
+    >>> selection_rates([3.0, 2.0, 1.0], data, 1)
+    {'a': 0.5, 'b': 0.0}
+    """
+    check_k(k)
+    stored = data.to_stored(scores)
+    rates = group_rates(Ranking(stored, data.query_ptr, ties=ties), data, k, among)
+    return {name: float(rate) if stored.ndim == 1 else rate for name, rate in zip(data.group_names, rates, strict=True)}
+
+
+def group_rates(ranking: Ranking, data: RankingData, k: int, among: str = "all") -> NDArray[np.float64]:
+    """Selection rates as `selection_rates`, (groups,) or (groups, models); NaN for a group with no row there."""
+    strata = {"all": np.ones(data.n_rows, bool), "relevant": data.relevant, "irrelevant": ~data.relevant}
+    inside = strata[choose(among, strata, what="among")]
+    weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
+    codes = np.arange(data.n_groups)[:, None]
+    member = data.group == codes if data.membership is None else data.membership.T
+    share = np.where(inside, member * weight, 0.0)
+    total = share.sum(axis=1)
+    return divide(share @ ranking.top(k), total if ranking.first.ndim == 1 else total[:, None])

@@ -1,0 +1,83 @@
+"""`Evaluation`: one ranking of one data set, with what several measures share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import DataError
+from evenrank.notions import Contrast, bind
+from evenrank.ranking import Ranking, descending, discount_sums
+
+MOST_EXPONENTIAL = 1000  # 2^1024 overflows
+
+
+@dataclass
+class Evaluation:
+    """One ranking (or a matrix of them) of one data set, with what several measures share."""
+
+    data: RankingData
+    ranking: Ranking
+    gain: str = "linear"
+    across: str = "mean"
+    shared: dict[Any, Any] = field(default_factory=dict)
+
+    def per_query_sum(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(np.add.reduceat(values, self.data.query_ptr[:-1], axis=0))
+
+    def as_column(self, row_values: NDArray[Any]) -> NDArray[Any]:
+        """A value a row or a query, shaped to broadcast over the models if there are any."""
+        return row_values if self.ranking.first.ndim == 1 else row_values[:, None]
+
+    def contrast(self, notion: str, scope: str = "amortized") -> Contrast:
+        made: Contrast = self._once((notion, scope), lambda: bind(notion, self.data, scope=scope, across=self.across))
+        return made
+
+    def ideal(self, k: int | None) -> NDArray[np.float64]:
+        """The best DCG@k of each query, (q,)."""
+        data = self.data
+
+        def best() -> NDArray[np.float64]:
+            ordered = self._once("ordered", lambda: descending(self.gains, data.query_ptr))
+            place = np.arange(data.n_rows) - np.repeat(data.query_ptr[:-1], data.lengths)
+            return self.per_query_sum(ordered * np.diff(discount_sums(int(data.lengths.max()), k))[place])
+
+        found: NDArray[np.float64] = self._once(("ideal", k), best)
+        return found
+
+    @cached_property
+    def gains(self) -> NDArray[np.float64]:
+        relevance = self.data.relevance
+        if self.gain == "linear":
+            return relevance
+        if relevance.max() > MOST_EXPONENTIAL:
+            raise DataError(
+                f"gain 'exponential' needs relevance ≤ {MOST_EXPONENTIAL}; got {relevance.max():g}. Use gain='linear'."
+            )
+        return np.asarray(np.exp2(relevance) - 1)
+
+    @cached_property
+    def relevant_per_query(self) -> NDArray[np.float64]:
+        return self.per_query_sum(self.data.relevant.astype(float))
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self.shared:
+            self.shared[key] = make()
+        return self.shared[key]
+
+
+PerQuery = Callable[[Evaluation, int | None], NDArray[Any]]
+
+
+def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:
+    """The quotient, NaN where the denominator is not above 0."""
+    shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
+    out = np.full(shape, np.nan)
+    np.divide(numerator, denominator, out=out, where=np.broadcast_to(np.asarray(denominator) > 0, shape))
+    return out

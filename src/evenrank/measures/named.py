@@ -1,0 +1,37 @@
+"""`MeasureAt`: a measure's name and its cut-off, written ``name@k``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from evenrank.checks import check_k
+
+
+class MeasureAt(NamedTuple):
+    """A measure and its cut-off; k is None for the whole list.
+
+    >>> MeasureAt.of("ndcg@5"), str(MeasureAt("mrr", None))
+    (MeasureAt(name='ndcg', k=5), 'mrr')
+    """
+
+    name: str
+    k: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> MeasureAt:
+        """Take apart a text that is known to be well-formed; `parse_measure` is for what users write."""
+        name, _, k = text.partition("@")
+        return cls(name, int(k) if k else None)
+
+    def __str__(self) -> str:
+        return self.name if self.k is None else f"{self.name}@{self.k}"
+
+
+def measure_names(ks: Sequence[int], names: Sequence[str] = ("ndcg", "precision", "dp", "eop", "eod")) -> list[str]:
+    """Every name at every cut-off.
+
+    >>> measure_names([1, 3], ["ndcg", "dp"])
+    ['ndcg@1', 'ndcg@3', 'dp@1', 'dp@3']
+    """
+    return [str(MeasureAt(name, check_k(k))) for name in names for k in ks]
