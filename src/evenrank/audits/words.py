@@ -149,8 +149,8 @@ def _four_fifths(audit: Audit) -> str:
     k = min(ratios, key=lambda k: ratios[k].estimate)
     low = ratios[k]
     return (
-        f"Four-fifths rule (the lowest group's rate at least {FOUR_FIFTHS:g} of the highest's): {'; '.join(parts)}. The "
-        f"lowest ratio is {low.estimate:.2f} ({low.low:.2f} to {low.high:.2f}), at k = {k}."
+        f"Four-fifths rule (the lowest group's rate at least {FOUR_FIFTHS:g} of the highest's): {'; '.join(parts)}. "
+        f"The lowest ratio is {low.estimate:.2f} ({low.low:.2f} to {low.high:.2f}), at k = {k}."
     )
 
 
