@@ -11,14 +11,14 @@ import numpy as np
 
 import common
 import evenrank as er
-from evenrank.rerankers import fastar
+from evenrank.rerankers import fastar_table
 
 P, SIGNIFICANCE = 0.5, 0.1
 
 
 def our_table(k: int) -> np.ndarray:
-    fastar._solve.cache_clear()
-    fastar._masses.cache_clear()
+    fastar_table.solve.cache_clear()
+    fastar_table.masses_of.cache_clear()
     return er.FAStar(P, SIGNIFICANCE).table(k)
 
 
@@ -39,7 +39,7 @@ def lenskit_table(fair, k: int) -> np.ndarray:
 
 
 def exact_failure(table: np.ndarray) -> str:
-    return f"{fastar._failure(np.asarray(table), fastar._masses(P, len(table))):.5f}"
+    return f"{fastar_table.failure_probability(np.asarray(table), fastar_table.masses_of(P, len(table))):.5f}"
 
 
 def main() -> None:

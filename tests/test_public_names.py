@@ -63,7 +63,7 @@ reveal_type(er.__version__)
 TYPES = [
     "evenrank.data.RankingData",
     "evenrank.data.RankingData",
-    "dict[builtins.str",
+    "dict[str",
     "evenrank.intervals.Interval",
     "list[evenrank.comparisons.Comparison]",
     "evenrank.linear.path.FairnessPath",

@@ -9,7 +9,8 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenrank as er
-from evenrank.linear.deltr import ExposureObjective, deltr_path
+from evenrank.linear.deltr import deltr_path
+from evenrank.linear.exposure_objective import ExposureObjective
 
 
 def random_data(seed=0, queries=12, groups=("a", "b"), unknown=0.1):

@@ -20,6 +20,7 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.linear import lbfgs
 from evenrank.linear.base import LinearRanker
+from evenrank.linear.exposure_objective import ExposureObjective, descend
 from evenrank.linear.path import FairnessPath
 from evenrank.moments import group_shares
 from evenrank.progress import bar
@@ -30,112 +31,9 @@ WEIGHTINGS = ("queries", "rows")
 SOLVERS = ("lbfgs", "gd")
 
 
-class ExposureObjective:
-    """The loss of all models and its gradient, over ragged queries without padding."""
-
-    def __init__(
-        self,
-        X: NDArray[np.float64],
-        data: RankingData,
-        gammas: NDArray[np.float64],
-        protected: int,
-        *,
-        weighting: str,
-        reference: bool = False,
-    ) -> None:
-        self.X, self.gammas, self.reference = X, gammas, reference
-        self.starts, self.lengths = data.query_ptr[:-1], data.lengths
-        query = data.query_of_row
-        self.target = _softmax(data.relevance[:, None], self.starts, self.lengths)
-        self.log_rows = np.log(data.n_rows) if data.n_rows > 1 else 1.0
-        each = self.lengths.astype(float) if weighting == "rows" else np.full(data.n_queries, 1 / data.n_queries)
-        self.weight = each[:, None]
-        is_protected = data.group == protected
-        is_other = (data.group != protected) & (data.group >= 0)
-        counts = [np.add.reduceat(flag.astype(float), self.starts) for flag in (is_other, is_protected)]
-        both = (counts[0] > 0) & (counts[1] > 0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = [
-                flag / (count * np.log(2))[query] for flag, count in zip((is_other, is_protected), counts, strict=True)
-            ]
-        contrast = shares[0] - shares[1]
-        # The published package has no such guard: a query of one group makes its weights NaN.
-        self.contrast = (contrast if reference else np.where(both[query], contrast, 0.0))[:, None]
-        self.counts = counts
-        self.members = (is_other, is_protected)
-
-    def __call__(
-        self, theta: NDArray[np.float64], models: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Values (models,) and gradients (models, d)."""
-        gamma = self.gammas[models]
-        scores = self.X @ theta.T
-        chance, log_chance = _softmax_pair(scores, self.starts, self.lengths)
-        cross = -np.add.reduceat(self.target * log_chance, self.starts, axis=0) / self.log_rows
-        pull = (chance - self.target) / self.log_rows
-        value, published = cross, np.zeros_like(theta)
-        if gamma.any():
-            gap = np.add.reduceat(self.contrast * chance, self.starts, axis=0)
-            unfair = np.maximum(gap, 0)
-            value = cross + gamma * unfair**2
-            if self.reference:
-                published = self._published_exposure(chance, gamma * unfair)
-            else:
-                step = np.repeat(2 * gamma * unfair, self.lengths, axis=0)
-                pull += step * chance * (self.contrast - np.repeat(gap, self.lengths, axis=0))
-        slope = (np.repeat(self.weight, self.lengths, axis=0) * pull).T @ self.X
-        return (self.weight * value).sum(axis=0), slope + published
-
-    def _published_exposure(self, chance: NDArray[Any], strength: NDArray[Any]) -> NDArray[np.float64]:
-        """The published exposure gradient, wrong twice: its first term lacks 1/n_g, its second sums over features."""
-        everything = np.add.reduceat(chance * self.X.sum(axis=1)[:, None], self.starts, axis=0)
-        total = np.zeros((chance.shape[1], self.X.shape[1]))
-        for sign, member, count in zip((1.0, -1.0), self.members, self.counts, strict=True):
-            own = np.where(member[:, None], chance, 0.0)
-            weight = 2 * self.weight * strength / np.log(2)
-            first = (own * np.repeat(weight, self.lengths, axis=0)).T @ self.X
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.add.reduceat(own, self.starts, axis=0) / count[:, None]
-            total += sign * (first - (weight * share * everything).sum(axis=0)[:, None])
-        return total
-
-
-def _softmax_pair(
-    scores: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Softmax within queries and its logarithm, shifted by the maximum."""
-    shifted = scores - np.repeat(np.maximum.reduceat(scores, starts, axis=0), lengths, axis=0)
-    power = np.exp(shifted)
-    total = np.add.reduceat(power, starts, axis=0)
-    return power / np.repeat(total, lengths, axis=0), shifted - np.repeat(np.log(total), lengths, axis=0)
-
-
-def _softmax(values: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[Any]:
-    return _softmax_pair(values, starts, lengths)[0]
-
-
 def _shifted(y: ArrayLike) -> ArrayLike:
     array = np.asarray(y)
     return array - array.min() if array.dtype.kind in "fi" and array.size and array.min() < 0 else y
-
-
-def descend(
-    objective: Callable[..., tuple[NDArray[Any], NDArray[Any]]],
-    start: NDArray[np.float64],
-    *,
-    learning_rate: float,
-    max_iter: int,
-    progress: Callable[[float], None] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Plain gradient descent: Θ, and the values before each step, (max_iter, models)."""
-    theta, models = start.copy(), np.arange(len(start))
-    curve = np.empty((max_iter, len(start)))
-    for step in range(max_iter):
-        curve[step], slope = objective(theta, models)
-        theta = theta - learning_rate * slope
-        if progress is not None and step % 100 == 0:
-            progress(step / max_iter)
-    return theta, curve
 
 
 def initial_weights(init: ArrayLike | None, d: int) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ which the exact failure probability of the whole table stays at or below the one
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,8 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.rankers.matching import protected_code
 from evenrank.ranking import Ranking
+from evenrank.rerankers import fastar_table
 
-# Two numbers this close are one: sums of k products of probabilities carry that much rounding.
-ROUNDING = 1e-12
 LONGEST = 5000
 
 
@@ -80,8 +78,9 @@ class FAStar:
         """The exact probability that a list drawn with share p breaks `table` (k) at some position."""
         tables = self._tables(check_k(k))
         known = tables[:, :-1] if self.reference else tables
+        parts = zip(known, self._shares.tolist(), strict=True)
         return self._each(
-            np.array([_failure(t, _masses(float(p), k)) for t, p in zip(known, self._shares, strict=True)])
+            np.array([fastar_table.failure_probability(t, fastar_table.masses_of(p, k)) for t, p in parts])
         )
 
     def _tables(self, k: int) -> NDArray[np.int64]:
@@ -90,7 +89,7 @@ class FAStar:
         return np.array([self._solved(share, k)[1] for share in self._shares])
 
     def _solved(self, share: float, k: int) -> tuple[float, NDArray[np.int64]]:
-        return _solve(float(share), float(self.significance), bool(self.adjust), bool(self.reference), k)
+        return fastar_table.solve(float(share), float(self.significance), bool(self.adjust), bool(self.reference), k)
 
     def _each(self, values: Any) -> Any:
         if np.ndim(self.p):
@@ -231,122 +230,3 @@ def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np
 
 
 # ---------------------------------------------------------------------- tables
-
-
-@lru_cache(maxsize=4096)
-def _solve(share: float, significance: float, adjust: bool, reference: bool, k: int) -> tuple[float, NDArray[np.int64]]:
-    """The significance used and its table, (k,)."""
-    if reference:
-        used = _published_significance(share, significance, k) if adjust else significance
-        table = _published_table(share, used, k)
-    else:
-        masses = _masses(share, k)
-        below = np.cumsum(masses[1:], axis=1)
-        used = _adjusted(below, masses, significance) if adjust else significance
-        table = _quantiles(below, used)
-    table.flags.writeable = False
-    return used, table
-
-
-@lru_cache(maxsize=8)
-def _masses(share: float, k: int) -> NDArray[np.float64]:
-    """P(Binomial(i, share) = x) for i = 0…k (rows) and x = 0…k, by adding positive terms only."""
-    masses = np.zeros((k + 1, k + 1))
-    masses[0, 0] = 1
-    for i in range(1, k + 1):
-        masses[i, 0] = masses[i - 1, 0] * (1 - share)
-        masses[i, 1 : i + 1] = masses[i - 1, 1 : i + 1] * (1 - share) + masses[i - 1, :i] * share
-    masses.flags.writeable = False
-    return masses
-
-
-def _quantiles(below: NDArray[np.float64], level: float) -> NDArray[np.int64]:
-    """Smallest x with P(X ≤ x) ≥ level for each row of cumulative probabilities; a difference of rounding is none."""
-    return np.asarray((below < level * (1 - ROUNDING)).sum(axis=1))
-
-
-def _failure(table: NDArray[np.int64], masses: NDArray[np.float64]) -> float:
-    """Probability that some prefix of a list has fewer protected items than the table asks for.
-
-    Only positions where the table rises can fail, and only by one item too few. Between two of them the number of
-    protected items grows by a binomial one; numbers above the table's last entry can fail no more and are let go.
-    """
-    if len(table) == 0:
-        return 0.0
-    most = int(table[-1])
-    alive, failed, last = np.ones(1), 0.0, 0
-    for position in (np.flatnonzero(np.diff(table, prepend=0)) + 1).tolist():
-        length = position - last
-        alive = np.convolve(alive, masses[length, : length + 1])[: most + 1]
-        short = int(table[position - 1])
-        failed += float(alive[:short].sum())
-        alive[:short] = 0
-        last = position
-    return failed
-
-
-def _adjusted(below: NDArray[np.float64], masses: NDArray[np.float64], significance: float) -> float:
-    """The largest significance, at most the asked one, whose table fails with at most the asked probability.
-
-    A table changes only where the significance passes one of the binomial probabilities, and its failure probability
-    never falls as it grows, so a search among those probabilities finds it, by interpolation and halving in turn.
-    """
-    below = below[:, : int((below[-1] < significance).sum()) + 1]
-    steps = np.unique(below[below < significance])
-    steps = np.append(steps[np.diff(steps, append=np.inf) > ROUNDING * steps], significance)
-
-    def excess(number: int) -> float:
-        """How far the failure probability is above the asked one."""
-        return _failure(_quantiles(below, float(steps[number])), masses) - significance * (1 + ROUNDING)
-
-    low, high = -1, len(steps) - 1
-    over = excess(high)
-    if over <= 0:
-        return float(significance)
-    under, halve = -significance, False
-    while high - low > 1:
-        share = 0.5 if halve else under / (under - over)
-        probe = min(max(low + round((high - low) * share), low + 1), high - 1)
-        found = excess(probe)
-        if found <= 0:
-            low, under = probe, min(found, -1e-300)
-        else:
-            high, over = probe, found
-        halve = not halve
-    return float(steps[low]) if low >= 0 else float(np.nextafter(steps[0], 0))
-
-
-def _published_table(share: float, significance: float, k: int) -> NDArray[np.int64]:
-    from scipy.stats import binom
-
-    return np.asarray(np.maximum(binom.ppf(significance, np.arange(1, k + 1), share), 0), dtype=np.int64)
-
-
-def _published_significance(share: float, significance: float, k: int) -> float:
-    """The published bisection: on the table's sum, with a failure probability that leaves out position k.
-
-    It ends when the sums of the two ends differ by one (or the middle differs by one from both) and takes the end whose
-    failure probability is nearest to the asked one, which may be above it.
-    """
-
-    def at(level: float) -> tuple[float, int, float]:
-        table = _published_table(share, level, k)
-        failure = _failure(table[:-1], _masses(share, k))
-        return level, int(table.sum()), 0.0 if failure >= 1 else failure
-
-    low, high, middle = at(0.0), at(significance), at(significance / 2)
-
-    def nearest(*ends: tuple[float, int, float]) -> float:
-        return min(ends, key=lambda end: abs(end[2] - significance))[0]
-
-    while low[1] < high[1] and middle[2] != significance:
-        if middle[2] < significance:
-            low = middle
-        else:
-            high = middle
-        middle = at((low[0] + high[0]) / 2)
-        if high[1] - low[1] == 1 or high[0] - low[0] <= 1e-16:
-            return nearest(low, high)
-        if high[1] - middle[1] == 1 and middle[1] - low[1] == 1:
-            return nearest(middle, low, high)
-    return middle[0]

@@ -1,66 +1,21 @@
-"""What the fairness term regularises: a value of each row made from the scores, with its exact derivative.
-
-The paper equalises the scores themselves. What is measured is who gets into the top k, so there are values closer to
-that: the probability, a soft indicator of the top k, the soft discount of the rank. `FairnessTerm` joins one of them
-with the contrasts of a notion: Γ of the value as a function of the scores, for torch, boosting and the linear solvers.
-"""
+"""Targets that look at the whole list: a soft top k, and the exposure of a soft rank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.checks import check_k, choose
-from evenrank.errors import ConfigError
 from evenrank.losses import sigmoid
-from evenrank.notions import Contrast
+from evenrank.targets.bound import BoundTarget, sigmoid_slope
 
 CHUNK = 1 << 20  # elements of the largest temporary; lists of one length are worked on together
 Lists = NDArray[Any]  # (m, L): m lists of L scores
 
 
-def sigmoid_slope(scores: NDArray[Any]) -> NDArray[Any]:
-    small = np.exp(-np.abs(scores))
-    return np.asarray(small / (1 + small) ** 2)
-
-
-class BoundTarget:
-    """A target bound to the lists of some data; scores are (n,) or (n, models) in stored order, float32 or float64."""
-
-    def value(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """v, the shape of the scores."""
-        raise NotImplementedError
-
-    def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
-        """Jᵀ u: a slope in v as one in the scores, through everything v depends on."""
-        raise NotImplementedError
-
-    def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """How fast v of each row moves, and bends, as scores move by up to 1, the list's threshold and spread held."""
-        raise NotImplementedError
-
-
-class _Rowwise(BoundTarget):
-    """v of a row depends on its own score alone."""
-
-    def __init__(self, value: Any, first: Any, second: Any) -> None:
-        self._value, self._first, self._second = value, first, second
-
-    def value(self, scores: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(self._value(scores))
-
-    def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(self._first(scores) * slope)
-
-    def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        return np.abs(self._first(scores)), np.abs(self._second(scores))
-
-
-class _Listwise(BoundTarget):
+class Listwise(BoundTarget):
     """v of a row depends on its list; lists of one length are a dense block, so no loop runs over queries."""
 
     quadratic = False  # whether the temporaries hold a number for each pair of a list
@@ -146,7 +101,7 @@ def _through_spread(centred: Lists, spread: Lists, slope: Lists) -> Lists:
     return np.asarray(slope * (centred / spread) / centred.shape[1])
 
 
-class _TopK(_Listwise):
+class SoftTopK(Listwise):
     """sigmoid((s − τ)/(T σ)): τ lies midway between the k-th and the next score, σ is the list's spread."""
 
     def __init__(self, query_ptr: NDArray[np.int64], k: int, temperature: float, floor: float = 0.0) -> None:
@@ -183,7 +138,7 @@ class _TopK(_Listwise):
         return first, first * np.abs(1 - 2 * sigmoid(place)) / width
 
 
-class _Exposure(_Listwise):
+class SoftExposure(Listwise):
     """1/log2(1 + R), the soft rank R being 1 + Σ sigmoid((s_j − s_i)/(T σ)) over the other items j of the list."""
 
     quadratic = True
@@ -227,147 +182,3 @@ class _Exposure(_Listwise):
         # Twice what the row's own score does: while it goes up, those it is compared with may go down.
         steep, bent = 2 * np.abs(first * own) / width, 2 * np.abs(second * own**2 + first * twist) / width**2
         return np.where(equal, 0, steep), np.where(equal, 0, bent)
-
-
-@dataclass(frozen=True)
-class Target:
-    """What is regularised: ``bind`` is (query_ptr, k, temperature, floor) → `BoundTarget`.
-
-    ``temperature`` is its default, in units of a list's spread; None where it has none.
-    """
-
-    name: str
-    title: str
-    bind: Callable[..., BoundTarget]
-    uses_k: bool = False
-    temperature: float | None = None
-
-
-def _probability_bend(scores: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(sigmoid_slope(scores) * (1 - 2 * sigmoid(scores)))
-
-
-TARGETS = {
-    target.name: target
-    for target in (
-        Target(
-            "score",
-            "the score itself, as in the paper",
-            lambda *_: _Rowwise(lambda s: s, np.ones_like, np.zeros_like),
-        ),
-        Target(
-            "probability",
-            "sigmoid of the score",
-            lambda *_: _Rowwise(sigmoid, sigmoid_slope, _probability_bend),
-        ),
-        Target("topk", "soft indicator of the query's top k, whatever the scale of the scores", _TopK, True, 0.5),
-        Target(
-            "exposure",
-            "position discount of the soft rank, whatever the scale of the scores",
-            _Exposure,
-            temperature=0.5,
-        ),
-    )
-}
-
-
-def bind_target(
-    name: str, query_ptr: NDArray[np.int64], *, k: int = 5, temperature: float | None = None, floor: float = 0.0
-) -> BoundTarget:
-    """The target of that name on the lists bounded by ``query_ptr``.
-
-    ``temperature`` is the softness of "topk" and "exposure" in units of a list's spread, the standard deviation of its
-    scores, so that their scale does not matter. Boosting starts from equal scores, where such a value has no slope or
-    a huge one: ``floor``, in units of the scores, keeps the spread from falling below it.
-
-    Examples
-    --------
-    >>> bind_target("topk", np.array([0, 3, 4]), k=1).value(np.array([2.0, 1.0, 0.0, 7.0])).round(2).tolist()
-    [0.77, 0.23, 0.02, 1.0]
-    """
-    target = TARGETS[choose(name, TARGETS, what="target")]
-    given = target.temperature or 1.0 if temperature is None else temperature
-    if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < np.inf:
-        raise ConfigError(f"temperature must be a finite number > 0; got {temperature!r}.")
-    if not isinstance(floor, int | float | np.number) or not 0 <= floor < np.inf:
-        raise ConfigError(f"floor must be a finite number ≥ 0; got {floor!r}.")
-    return target.bind(np.asarray(query_ptr, np.int64), check_k(k), float(given), float(floor))
-
-
-class FairnessTerm:
-    """Γ of a target as a function of the scores: Σ_j w_j φ(C_j · v(s)), with its gradient.
-
-    φ(g) = √(g² + ε²) − ε with ``smoothing`` ε; ε = 0 is |g|, whose slope at 0 is 0.
-
-    Parameters
-    ----------
-    contrast : a notion bound to the rows, see `evenrank.notions.bind`
-    target : a target bound to their lists, see `bind_target`
-    smoothing : ε ≥ 0
-
-    Examples
-    --------
-    >>> from evenrank.data import RankingData
-    >>> from evenrank.notions import bind
-    >>> data = RankingData.from_arrays([[0.0]] * 4, [1, 0, 1, 0], ["a", "a", "b", "b"], [1, 1, 1, 1])
-    >>> term = FairnessTerm(bind("dp", data), bind_target("score", data.query_ptr))
-    >>> value, gradient = term.value_and_gradient(np.array([3.0, 1.0, 1.0, 1.0]))
-    >>> float(value), gradient.tolist()
-    (1.0, [0.5, 0.5, -0.5, -0.5])
-    """
-
-    def __init__(self, contrast: Contrast, target: BoundTarget, smoothing: float = 0.0) -> None:
-        if not isinstance(smoothing, int | float | np.number) or not 0 <= smoothing < np.inf:
-            raise ConfigError(f"smoothing must be a finite number ≥ 0; got {smoothing!r}.")
-        self.contrast = contrast
-        self.target = target
-        self.smoothing = float(smoothing)
-
-    def value(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """() or (models,)."""
-        return self._value(self.contrast.gaps(self.target.value(scores)))
-
-    def gradient(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """dΓ/ds, the shape of the scores."""
-        return self.value_and_gradient(scores)[1]
-
-    def value_and_gradient(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        gaps = self.contrast.gaps(self.target.value(scores))
-        return self._value(gaps), self._gradient(scores, gaps)
-
-    def hessian_diagonal(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """A positive diagonal that bounds the Hessian, the shape of the scores.
-
-        φ lies below the parabola that touches it at ±g, whose curvature is 1/√(g² + ε²); the matrix c cᵀ of a contrast
-        c lies below diag(|c_i| Σ|c|). What v bends by itself is added in size. A step of gradient over this, for all
-        rows together, closes the gap and does not overshoot. For listwise targets their thresholds are held.
-        """
-        return self._hessian(scores, self.contrast.gaps(self.target.value(scores)))
-
-    def derivatives(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The gradient and the diagonal that bounds the Hessian, for less than the two apart."""
-        gaps = self.contrast.gaps(self.target.value(scores))
-        return self._gradient(scores, gaps), self._hessian(scores, gaps)
-
-    def _gradient(self, scores: NDArray[Any], gaps: NDArray[Any]) -> NDArray[Any]:
-        slope = self.contrast.pull_back(self._slope(gaps)).astype(scores.dtype, copy=False)
-        return self.target.pull_back(scores, slope)
-
-    def _hessian(self, scores: NDArray[Any], gaps: NDArray[Any]) -> NDArray[Any]:
-        first, second = self.target.steepness(scores)
-        size = np.maximum(np.hypot(gaps, self.smoothing), np.finfo(gaps.dtype).eps)
-        means, pairs = self.contrast.means(first), self.contrast.pairs
-        weight = pairs.weight.reshape(-1, *(1,) * (gaps.ndim - 1))
-        pull = weight / size * (means[pairs.a] + means[pairs.b])
-        on_cells = np.zeros(means.shape, means.dtype)
-        np.add.at(on_cells, pairs.a, pull)
-        np.add.at(on_cells, pairs.b, pull)
-        bent = np.abs(self.contrast.pull_back(self._slope(gaps))) * second
-        return np.asarray((self.contrast.cells.T @ on_cells) * first + bent).astype(scores.dtype, copy=False)
-
-    def _value(self, gaps: NDArray[Any]) -> NDArray[Any]:
-        return self.contrast.pairs.value(np.hypot(gaps, self.smoothing) - self.smoothing)
-
-    def _slope(self, gaps: NDArray[Any]) -> NDArray[Any]:
-        slope = self.contrast.pairs.slope(gaps)
-        return slope * (np.abs(gaps) / np.hypot(gaps, self.smoothing)) if self.smoothing else slope

@@ -1,0 +1,12 @@
+"""What the fairness term regularises: a value of each row made from the scores, with its exact derivative.
+
+The paper equalises the scores themselves. What is measured is who gets into the top k, so there are values closer to
+that: the probability, a soft indicator of the top k, the soft discount of the rank. `FairnessTerm` joins one of them
+with the contrasts of a notion: Γ of the value as a function of the scores, for torch, boosting and the linear solvers.
+"""
+
+from evenrank.targets.bound import BoundTarget
+from evenrank.targets.registry import TARGETS, Target, bind_target
+from evenrank.targets.term import FairnessTerm
+
+__all__ = ["TARGETS", "BoundTarget", "FairnessTerm", "Target", "bind_target"]

@@ -1,0 +1,78 @@
+"""The targets, as data, and how one is bound to lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.checks import check_k, check_number, choose
+from evenrank.losses import sigmoid
+from evenrank.targets.bound import BoundTarget, Rowwise, sigmoid_slope
+from evenrank.targets.lists import SoftExposure, SoftTopK
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is regularised: ``bind`` is (query_ptr, k, temperature, floor) → `BoundTarget`.
+
+    ``temperature`` is its default, in units of a list's spread; None where it has none.
+    """
+
+    name: str
+    title: str
+    bind: Callable[..., BoundTarget]
+    uses_k: bool = False
+    temperature: float | None = None
+
+
+def _probability_bend(scores: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(sigmoid_slope(scores) * (1 - 2 * sigmoid(scores)))
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target(
+            "score",
+            "the score itself, as in the paper",
+            lambda *_: Rowwise(lambda s: s, np.ones_like, np.zeros_like),
+        ),
+        Target(
+            "probability",
+            "sigmoid of the score",
+            lambda *_: Rowwise(sigmoid, sigmoid_slope, _probability_bend),
+        ),
+        Target("topk", "soft indicator of the query's top k, whatever the scale of the scores", SoftTopK, True, 0.5),
+        Target(
+            "exposure",
+            "position discount of the soft rank, whatever the scale of the scores",
+            SoftExposure,
+            temperature=0.5,
+        ),
+    )
+}
+
+
+def bind_target(
+    name: str, query_ptr: NDArray[np.int64], *, k: int = 5, temperature: float | None = None, floor: float = 0.0
+) -> BoundTarget:
+    """The target of that name on the lists bounded by ``query_ptr``.
+
+    ``temperature`` is the softness of "topk" and "exposure" in units of a list's spread, the standard deviation of its
+    scores, so that their scale does not matter. Boosting starts from equal scores, where such a value has no slope or
+    a huge one: ``floor``, in units of the scores, keeps the spread from falling below it.
+
+    Examples
+    --------
+    >>> bind_target("topk", np.array([0, 3, 4]), k=1).value(np.array([2.0, 1.0, 0.0, 7.0])).round(2).tolist()
+    [0.77, 0.23, 0.02, 1.0]
+    """
+    target = TARGETS[choose(name, TARGETS, what="target")]
+    given = target.temperature or 1.0 if temperature is None else temperature
+    check_number(given, "temperature", above=0)
+    check_number(floor, "floor", least=0)
+    return target.bind(np.asarray(query_ptr, np.int64), check_k(k), float(given), float(floor))

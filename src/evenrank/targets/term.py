@@ -1,0 +1,91 @@
+"""`FairnessTerm`: Γ of a target as a function of the scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.checks import check_number
+from evenrank.notions import Contrast
+from evenrank.targets.bound import BoundTarget
+
+
+class FairnessTerm:
+    """Γ of a target as a function of the scores: Σ_j w_j φ(C_j · v(s)), with its gradient.
+
+    φ(g) = √(g² + ε²) − ε with ``smoothing`` ε; ε = 0 is |g|, whose slope at 0 is 0.
+
+    Parameters
+    ----------
+    contrast : a notion bound to the rows, see `evenrank.notions.bind`
+    target : a target bound to their lists, see `bind_target`
+    smoothing : ε ≥ 0
+
+    Examples
+    --------
+    >>> from evenrank.data import RankingData
+    >>> from evenrank.notions import bind
+    >>> from evenrank.targets import bind_target
+    >>> data = RankingData.from_arrays([[0.0]] * 4, [1, 0, 1, 0], ["a", "a", "b", "b"], [1, 1, 1, 1])
+    >>> term = FairnessTerm(bind("dp", data), bind_target("score", data.query_ptr))
+    >>> value, gradient = term.value_and_gradient(np.array([3.0, 1.0, 1.0, 1.0]))
+    >>> float(value), gradient.tolist()
+    (1.0, [0.5, 0.5, -0.5, -0.5])
+    """
+
+    def __init__(self, contrast: Contrast, target: BoundTarget, smoothing: float = 0.0) -> None:
+        check_number(smoothing, "smoothing", least=0)
+        self.contrast = contrast
+        self.target = target
+        self.smoothing = float(smoothing)
+
+    def value(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """() or (models,)."""
+        return self._value(self.contrast.gaps(self.target.value(scores)))
+
+    def gradient(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """dΓ/ds, the shape of the scores."""
+        return self.value_and_gradient(scores)[1]
+
+    def value_and_gradient(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        gaps = self.contrast.gaps(self.target.value(scores))
+        return self._value(gaps), self._gradient(scores, gaps)
+
+    def hessian_diagonal(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """A positive diagonal that bounds the Hessian, the shape of the scores.
+
+        φ lies below the parabola that touches it at ±g, whose curvature is 1/√(g² + ε²); the matrix c cᵀ of a contrast
+        c lies below diag(|c_i| Σ|c|). What v bends by itself is added in size. A step of gradient over this, for all
+        rows together, closes the gap and does not overshoot. For listwise targets their thresholds are held.
+        """
+        return self._hessian(scores, self.contrast.gaps(self.target.value(scores)))
+
+    def derivatives(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The gradient and the diagonal that bounds the Hessian, for less than the two apart."""
+        gaps = self.contrast.gaps(self.target.value(scores))
+        return self._gradient(scores, gaps), self._hessian(scores, gaps)
+
+    def _gradient(self, scores: NDArray[Any], gaps: NDArray[Any]) -> NDArray[Any]:
+        slope = self.contrast.pull_back(self._slope(gaps)).astype(scores.dtype, copy=False)
+        return self.target.pull_back(scores, slope)
+
+    def _hessian(self, scores: NDArray[Any], gaps: NDArray[Any]) -> NDArray[Any]:
+        first, second = self.target.steepness(scores)
+        size = np.maximum(np.hypot(gaps, self.smoothing), np.finfo(gaps.dtype).eps)
+        means, pairs = self.contrast.means(first), self.contrast.pairs
+        weight = pairs.weight.reshape(-1, *(1,) * (gaps.ndim - 1))
+        pull = weight / size * (means[pairs.a] + means[pairs.b])
+        on_cells = np.zeros(means.shape, means.dtype)
+        np.add.at(on_cells, pairs.a, pull)
+        np.add.at(on_cells, pairs.b, pull)
+        bent = np.abs(self.contrast.pull_back(self._slope(gaps))) * second
+        return np.asarray((self.contrast.cells.T @ on_cells) * first + bent).astype(scores.dtype, copy=False)
+
+    def _value(self, gaps: NDArray[Any]) -> NDArray[Any]:
+        return self.contrast.pairs.value(np.hypot(gaps, self.smoothing) - self.smoothing)
+
+    def _slope(self, gaps: NDArray[Any]) -> NDArray[Any]:
+        slope = self.contrast.pairs.slope(gaps)
+        return slope * (np.abs(gaps) / np.hypot(gaps, self.smoothing)) if self.smoothing else slope
