@@ -78,7 +78,8 @@ class Sweep:
     def load(cls, folder: str | os.PathLike[str]) -> Sweep:
         """Read a run folder; what a run that was stopped has so far counts, with a warning."""
         run = RunFolder(folder)
-        config, records = run.config, run.blocks()
+        config = run.config
+        records = run.blocks(config)
         if not records:
             raise DataError(f"{folder}: the run has no finished block yet. Go on with the command that began it.")
         wanted = config["asked"]["blocks"]
@@ -89,7 +90,10 @@ class Sweep:
                 DataWarning,
                 stacklevel=2,
             )
-        return cls.of(config, records, run.examples)
+        examples = run.examples_or_none(config)
+        if examples is None:
+            records = [{**record, "tops": []} for record in records]
+        return cls.of(config, records, examples or [])
 
     @classmethod
     def of(cls, config: dict[str, Any], records: Sequence[dict[str, Any]], examples: list[dict[str, Any]]) -> Sweep:
