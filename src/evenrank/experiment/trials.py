@@ -106,7 +106,7 @@ class Sweep:
         tops: dict[Any, NDArray[np.int16]] = {}
         for record in ordered:
             block = record["block"]
-            grid = asked["strengths"][block["method"]]
+            grid = [float(strength) for strength in asked["strengths"][block["method"]]]
             models = len(record["table"]) * len(grid)
             for part in record["table"]:
                 columns["grouping"] += [part["grouping"]] * len(grid)
@@ -117,7 +117,7 @@ class Sweep:
                 columns["seconds"] += [record["seconds"] / models] * len(grid)
                 for name in names:
                     values = part["values"].get(name) or [None] * len(grid)
-                    columns[name] += [np.nan if value is None else value for value in values]
+                    columns[name] += [np.nan if value is None else float(value) for value in values]
             for saved in record["tops"]:
                 which = (block["method"], saved["grouping"], saved["notion"], saved["k"])
                 shape = (len(examples), asked["places"], len(grid))
