@@ -24,12 +24,11 @@ from typing import Any
 
 import numpy as np
 
+import damage
 import evenrank as er
 from evenrank.errors import DataWarning, EvenrankError
 
-from . import _damage as damage
-
-NAME = "run folders"
+NAME = "run_folders"
 EXTRA = None
 FILES = ("config.json", "examples.json", "journal.jsonl")
 RULES = ("free", "four_fifths", "within", "knee")
@@ -255,15 +254,15 @@ def _bind(folder: Path, config: dict[str, Any]) -> None:
 
 
 def _wrong(case: Case, rng: random.Random) -> Iterator[str]:
-    yield from _outcome(case, "load", lambda: _load(case))
-    if rng.random() < 0.2:
+    yield from _outcome(case, "load", lambda: _load(case, rng))
+    if rng.random() < 0.1:
         yield from _outcome(case, "page", lambda: _page(case))
-    if rng.random() < 0.01:
+    if rng.random() < 0.005:
         yield from _command(["report", str(case.folder), "-o", str(case.folder.parent / "page.html")])
         yield from _command(["select", str(case.folder), "--rule", "all"])
-    if rng.random() < 0.5:
+    if rng.random() < 0.3:
         yield from _outcome(case, "resume", lambda: _resume(case))
-        yield from _outcome(case, "load after resume", lambda: _load(case))
+        yield from _outcome(case, "load after resume", lambda: _load(case, rng))
 
 
 def _outcome(case: Case, step: str, act: Callable[[], str | None]) -> Iterator[str]:
@@ -279,16 +278,14 @@ def _outcome(case: Case, step: str, act: Callable[[], str | None]) -> Iterator[s
         yield f"{step}: {line}"
 
 
-def _load(case: Case) -> str | None:
+def _load(case: Case, rng: random.Random) -> str | None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         sweep = er.Sweep.load(case.folder)
     sweep.to_dict()
-    for notion in sweep.notions:
-        for rule in RULES:
-            with contextlib.suppress(er.ConfigError), warnings.catch_warnings():
-                warnings.simplefilter("ignore", DataWarning)
-                er.select(sweep, notion, rule=rule)
+    with contextlib.suppress(er.ConfigError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        er.select(sweep, rng.choice(sweep.notions), rule=rng.choice(RULES))
     if case.forged:
         return None
     rows = _rows(sweep)
