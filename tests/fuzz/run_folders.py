@@ -240,9 +240,9 @@ def _edit(file: Path, rng: random.Random, *, seal: bool) -> None:
 
 def _bind(folder: Path, config: dict[str, Any]) -> None:
     """Give an edited configuration its id, and the other files too, as if it had always been so."""
-    from evenrank.experiment.run_folder import _id
+    from evenrank.experiment.run_folder import run_id
 
-    config["id"] = _id(config)
+    config["id"] = run_id(config)
     (folder / "config.json").write_text(json.dumps(config))
     for name in ("journal.jsonl", "examples.json"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -51,7 +51,7 @@ class RunFolder:
         if not known or config["format"] not in (UNBOUND, FORMAT):
             raise DataError(f"{file}: is not a configuration of format {UNBOUND} or {FORMAT}. {ANEW}")
         check_config(config, file)
-        if config["format"] != UNBOUND and config.get("id") != _id(config):
+        if config["format"] != UNBOUND and config.get("id") != run_id(config):
             raise DataError(f"{file}: was changed after the run began (its id is not that of its content). {ANEW}")
         return dict(config)
 
@@ -64,7 +64,7 @@ class RunFolder:
             queries = _load(file)
         else:
             content = unsealed(_bytes(file))
-            if content is None or content[0] != _id(config):
+            if content is None or content[0] != run_id(config):
                 what = "is damaged" if content is None else "belongs to another run"
                 raise DataError(f"{file}: {what}. The command that began the run writes it again.")
             queries = content[1]
@@ -97,7 +97,7 @@ class RunFolder:
         counted: dict[str, Line] = {}
         for line in content.lines:
             where = f"{self.path / JOURNAL}, line {line.number}"
-            if line.run != _id(config) and not (line.run is None and config["format"] == UNBOUND):
+            if line.run != run_id(config) and not (line.run is None and config["format"] == UNBOUND):
                 raise DataError(f"{where}: belongs to another run. Put back the journal of this one.")
             check_record(line.record, config, lengths, where)
             first = counted.setdefault(_dump(line.record["block"]), line)
@@ -150,7 +150,7 @@ class RunFolder:
                     file = stack.enter_context(mended(self.path / JOURNAL, {line.number for line in lines}))
                 else:
                     file.truncate(content.end)
-                yield Journal(file, _id(self.config), [line.record for line in lines], _dump)
+                yield Journal(file, run_id(self.config), [line.record for line in lines], _dump)
             except Exception:
                 if not begun and not read_journal(self.path / JOURNAL).lines:
                     self._remove(whole=new)
@@ -172,9 +172,9 @@ class RunFolder:
         if not begun or not self._has_examples(whole, examples):
             text = _dump(examples)
             bound = whole["format"] != UNBOUND
-            write_whole(self.path / EXAMPLES, sealed(text, _id(whole)) if bound else text)
+            write_whole(self.path / EXAMPLES, sealed(text, run_id(whole)) if bound else text)
         if not begun:  # last, because its presence says that the folder is a run
-            write_whole(self.path / CONFIG, _dump({"id": _id(whole), **whole}, indent=1))
+            write_whole(self.path / CONFIG, _dump({"id": run_id(whole), **whole}, indent=1))
 
     def _has_examples(self, config: dict[str, Any], examples: list[dict[str, Any]]) -> bool:
         """Whether the file holds these: it may be damaged, and their titles may be others now."""
@@ -207,7 +207,7 @@ class RunFolder:
                 self.path.rmdir()
 
 
-def _id(config: dict[str, Any]) -> str:
+def run_id(config: dict[str, Any]) -> str:
     """A digest of all that a configuration says: the run's id."""
     content = {key: value for key, value in config.items() if key != "id"}
     return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -16,7 +16,7 @@ from typing import Any
 from evenrank.errors import DataError
 from evenrank.experiment.curves import SPREADS
 from evenrank.experiment.examples import unpack
-from evenrank.experiment.methods import ANY
+from evenrank.methods.method import ANY
 from evenrank.notions import NOTIONS
 
 Check = Callable[[Any, str], None]
