@@ -93,11 +93,11 @@ class RunFolder:
 
     def _counted(self, content: Content, config: dict[str, Any]) -> list[Line]:
         """The lines whose records count; an error for one that is not of this run or breaks a rule."""
-        lengths = self._lengths(config)
+        lengths, own = self._lengths(config), run_id(config)
         counted: dict[str, Line] = {}
         for line in content.lines:
             where = f"{self.path / JOURNAL}, line {line.number}"
-            if line.run != run_id(config) and not (line.run is None and config["format"] == UNBOUND):
+            if line.run != own and not (line.run is None and config["format"] == UNBOUND):
                 raise DataError(f"{where}: belongs to another run. Put back the journal of this one.")
             check_record(line.record, config, lengths, where)
             first = counted.setdefault(_dump(line.record["block"]), line)
