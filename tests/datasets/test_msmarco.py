@@ -1,6 +1,7 @@
 import gzip
 import json
 import random
+import shutil
 import subprocess
 import sys
 import zlib
@@ -453,6 +454,106 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path):
     path = write(tmp_path / "a.json", as_columns(RECORDS))
     with pytest.raises(ConfigError, match=r"a\.json\.embeddings-.*: cannot be written .* Choose another cache"):
         er.datasets.msmarco(path, encoder=Letters(), cache=path)
+
+
+def arrays(data):
+    return [np.array(part) for part in (data.features, data.relevance, data.group, data.query_ids, data.item_ids)]
+
+
+@pytest.fixture
+def cached(tmp_path):
+    """A file, its cache's folder, and what it gives."""
+    path = write(tmp_path / "a.json", as_columns(RECORDS))
+    expected = arrays(er.datasets.msmarco(path, encoder=Letters(), cache=tmp_path / "cache"))
+    (folder,) = (tmp_path / "cache").iterdir()
+    return path, folder, expected
+
+
+def assert_served(path, folder, expected, *, calls):
+    encoder = Letters()
+    found = arrays(er.datasets.msmarco(path, encoder=encoder, cache=folder.parent))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert encoder.calls == calls
+
+
+def test_damaged_vectors_are_computed_again(cached):
+    path, folder, expected = cached
+    vectors = bytearray((folder / "embeddings.f16").read_bytes())
+    vectors[1] ^= 0x40  # the highest bit of a float16's exponent: 1.0 becomes inf
+    (folder / "embeddings.f16").write_bytes(vectors)
+    with pytest.warns(DataWarning, match="1 of 1 finished blocks are damaged and computed again"):
+        assert_served(path, folder, expected, calls=1)
+    assert_served(path, folder, expected, calls=0)
+
+
+def cut_rows(path):
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def flip_relevance(path):
+    content = path.read_bytes()
+    place = content.index(b"relevance.npy") + 200
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+
+
+def empty_rows(path):
+    path.write_bytes(b"")
+
+
+def other_rows(path):
+    """Rows that fit together but are not those of the file, with the digest of other data."""
+    with np.load(path) as content:
+        parts = dict(content)
+    np.savez(path, **{**parts, "relevance": 1 - parts["relevance"]})
+
+
+def shorter_rows(path):
+    with np.load(path) as content:
+        parts = dict(content)
+    np.savez(path, **{**parts, "query_ids": parts["query_ids"][:-1]})
+
+
+def rows_without_a_digest(path):
+    with np.load(path) as content:
+        parts = dict(content)
+    del parts["check"]
+    np.savez(path, **parts)
+
+
+@pytest.mark.parametrize(
+    "damage", [cut_rows, flip_relevance, empty_rows, other_rows, shorter_rows, rows_without_a_digest]
+)
+def test_damaged_rows_are_made_again(cached, damage):
+    path, folder, expected = cached
+    damage(folder / "rows.npz")
+    with pytest.warns(DataWarning, match=r"rows.npz: is damaged, and made again from the data"):
+        assert_served(path, folder, expected, calls=0)
+    assert_served(path, folder, expected, calls=0)
+
+
+def test_rows_of_another_file_are_not_served(cached, tmp_path):
+    path, folder, expected = cached
+    changed = [record._replace(query_id=record.query_id + 1000) for record in RECORDS]
+    other = write(tmp_path / "b.json", as_columns(changed))
+    er.datasets.msmarco(other, encoder=Letters(), cache=tmp_path / "others")
+    (others,) = (tmp_path / "others").iterdir()
+    shutil.copyfile(others / "rows.npz", folder / "rows.npz")
+    with pytest.warns(DataWarning, match=r"rows.npz: is damaged"):
+        assert_served(path, folder, expected, calls=0)
+
+
+def test_a_cache_of_the_format_before_needs_no_encoder(cached):
+    path, folder, expected = cached
+    rows_without_a_digest(folder / "rows.npz")
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps({**meta, "format": 1}))
+    checksum = zlib.crc32((folder / "embeddings.f16").read_bytes())
+    (folder / "progress.txt").write_text(f"0 {checksum:08x} 0.100\n")
+    assert_served(path, folder, expected, calls=0)
+    shorter_rows(folder / "rows.npz")
+    with pytest.warns(DataWarning, match=r"rows.npz: is damaged"):
+        assert_served(path, folder, expected, calls=0)
 
 
 def test_importing_the_datasets_loads_nothing_heavy():

@@ -39,16 +39,17 @@ def forks():
 
 
 def assert_same_run(one: Path, other: Path) -> None:
-    """Everything but timings and the moment and command of the beginning."""
+    """Everything but timings, the moment and command of the beginning, and the id made from them."""
     tables = [pl.read_parquet(folder / "trials.parquet").drop("seconds") for folder in (one, other)]
     assert tables[0].equals(tables[1], null_equal=True)
     texts = [pl.read_csv(folder / "trials.csv").drop("seconds") for folder in (one, other)]
     assert texts[0].equals(texts[1], null_equal=True)
     configs = [json.loads((folder / "config.json").read_text()) for folder in (one, other)]
     for config in configs:
-        del config["made"]
+        del config["made"], config["id"]
     assert configs[0] == configs[1]
-    assert (one / "examples.json").read_bytes() == (other / "examples.json").read_bytes()
+    examples = [json.loads((folder / "examples.json").read_text())["record"] for folder in (one, other)]
+    assert examples[0] == examples[1]
     records = [{json.dumps(record.pop("block")): record for record in RunFolder(f).blocks()} for f in (one, other)]
     assert records[0].keys() == records[1].keys()
     for block, record in records[0].items():
@@ -201,7 +202,7 @@ def test_a_line_cut_short_is_run_again(data, run, trained, cut):
 
 
 @pytest.mark.parametrize("damage", ["digit", "not JSON", "empty line"])
-def test_from_a_damaged_line_on_blocks_are_run_again(data, run, trained, damage):
+def test_only_the_block_of_a_damaged_line_is_run_again(data, run, trained, damage):
     whole = without_seconds(er.Sweep.load(run))
     journal = run / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
@@ -210,9 +211,15 @@ def test_from_a_damaged_line_on_blocks_are_run_again(data, run, trained, damage)
     assert changed != lines[1]
     lines[1] = {"digit": changed, "not JSON": b"\x00\xff}\n", "empty line": b"\n"}[damage]
     journal.write_bytes(b"".join(lines))
-    resumed = er.sweep(data, out=run, **QUICK)
-    assert trained == [1, 2]
+    with pytest.warns(DataWarning, match=r"journal.jsonl, line 2: damaged and left out"):
+        resumed = er.sweep(data, out=run, **QUICK)
+    assert trained == [1]
     assert without_seconds(resumed).equals(whole)
+    mended = journal.read_bytes().splitlines(keepends=True)
+    assert [mended[0], mended[1]] == [lines[0], lines[2]]
+    assert len(mended) == 3
+    assert sorted(path.name for path in run.iterdir()) == FILES
+    assert without_seconds(er.Sweep.load(run)).equals(whole)  # without a warning
 
 
 def test_a_damaged_configuration_is_one_line(data, run):
@@ -221,7 +228,7 @@ def test_a_damaged_configuration_is_one_line(data, run):
         er.Sweep.load(run)
     (run / "config.json").write_text('{"format": 99}')
     for use in (er.Sweep.load, lambda folder: er.sweep(data, out=folder, **QUICK)):
-        with pytest.raises(DataError, match=r"config.json: is not a configuration of format 1"):
+        with pytest.raises(DataError, match=r"config.json: is not a configuration of format 1 or 2"):
             use(run)
 
 

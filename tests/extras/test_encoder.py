@@ -15,7 +15,7 @@ from evenrank.features.models import DEFAULT, find_model
 pytestmark = pytest.mark.extras
 for name in ("onnx", "onnxruntime", "tokenizers"):
     pytest.importorskip(name, reason="installed by make test-extras")
-save_file = pytest.importorskip("safetensors.numpy", reason="installed by make test-extras").save_file
+safetensors = pytest.importorskip("safetensors.numpy", reason="installed by make test-extras")
 
 WORDS = [f"w{i}" for i in range(40)]
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
@@ -72,7 +72,7 @@ def make_model(folder, case, seed=0):
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config_of(case)))
     (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
-    save_file(tensors_of(case, np.random.default_rng(seed)), folder / "model.safetensors")
+    safetensors.save_file(tensors_of(case, np.random.default_rng(seed)), folder / "model.safetensors")
     return folder
 
 
@@ -217,6 +217,12 @@ def change_config(folder, **values):
         ({"is_decoder": True}, "must be an encoder with absolute positions; it has a decoder"),
         ({"num_attention_heads": 5}, "5 attention heads must divide the hidden size 24"),
         ({"num_hidden_layers": None}, "must have num_hidden_layers and num_attention_heads of at least 1"),
+        ({"num_hidden_layers": True}, "must have num_hidden_layers and num_attention_heads of at least 1"),
+        ({"model_type": ["bert"]}, r"model_type must be one of bert, .*; got \['bert'\]"),
+        ({"hidden_act": {}}, r"hidden_act must be one of gelu, .*; got {}"),
+        ({"layer_norm_eps": "small"}, "layer_norm_eps must be a number between 0 and 1; got 'small'"),
+        ({"layer_norm_eps": float("nan")}, "layer_norm_eps must be a number between 0 and 1; got nan"),
+        ({"pad_token_id": -5}, "pad_token_id must be a whole number of at least 0; got -5"),
     ],
 )
 def test_models_that_cannot_be_built_are_told(tmp_path, values, message):
@@ -232,6 +238,19 @@ def test_damaged_models_are_told(tmp_path):
         width(folder, 41)
     change_config(folder, num_hidden_layers=4)
     with pytest.raises(DataError, match=r"lacks the tensor 'encoder\.layer\.3\.attention\.self\.query\.weight'"):
+        width(folder)
+    change_config(folder, num_hidden_layers=2)
+    whole = safetensors.load_file(folder / "model.safetensors")
+    name = next(name for name in whole if name.endswith("embeddings.word_embeddings.weight"))
+    for damaged, message in (
+        (whole[name].ravel(), "the tensors of model.safetensors do not fit together"),
+        (np.where(whole[name] > 0, whole[name], np.inf), "must hold finite numbers; it does not"),
+    ):
+        safetensors.save_file(whole | {name: damaged}, folder / "model.safetensors")
+        with pytest.raises(DataError, match=message):
+            width(folder)
+    (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-10])
+    with pytest.raises(DataError, match="cannot be read as safetensors"):
         width(folder)
     (folder / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(DataError, match="cannot be read as safetensors"):

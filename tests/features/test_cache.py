@@ -3,15 +3,18 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import zlib
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.features.cache import Meta, fill_cache, is_finished, status
 
 ROWS, WIDTH, BLOCK = 100, 5, 8
@@ -107,6 +110,7 @@ DAMAGES = [
     lost_record,
     lost_all_but_the_names,
 ]
+TOLD = [line_without_its_block, line_out_of_order, lost_vectors]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -116,7 +120,8 @@ def test_what_a_crash_can_leave_is_repaired(tmp_path, damage):
     damage(tmp_path)
     assert not is_finished(tmp_path, META)
     encoder = Seeded()
-    np.testing.assert_array_equal(fill_cache(tmp_path, Numbers(), encoder, META), WHOLE)
+    with pytest.warns(DataWarning, match="finished blocks are damaged") if damage in TOLD else nullcontext():
+        np.testing.assert_array_equal(fill_cache(tmp_path, Numbers(), encoder, META), WHOLE)
     assert encoder.seen[0] == (3 * BLOCK if damage in DAMAGES[:3] else 0)
     assert (tmp_path / "progress.txt").read_bytes().count(b"\n") == -(-ROWS // BLOCK)
 
@@ -173,9 +178,128 @@ def test_other_embeddings_are_never_overwritten(tmp_path):
         with pytest.raises(ConfigError, match="holds other embeddings than these"):
             fill_cache(tmp_path, Numbers(), Seeded(), other)
     assert (tmp_path / "embeddings.f16").read_bytes() == before
-    (tmp_path / "meta.json").write_text(json.dumps({"format": 0}))
-    with pytest.raises(ConfigError, match="holds other embeddings"):
-        fill_cache(tmp_path, Numbers(), Seeded(), META)
+
+
+# ---------------------------------------------------------------------- damaged
+
+
+@pytest.fixture
+def whole(tmp_path):
+    folder = tmp_path / "whole"
+    fill_cache(folder, Numbers(), Seeded(), META)
+    return folder
+
+
+def test_a_flipped_bit_anywhere_is_seen_and_only_its_block_is_computed_again(whole):
+    vectors = (whole / "embeddings.f16").read_bytes()
+    rng = random.Random(3)
+    for block in (0, 5, 12):
+        damaged = bytearray(vectors)
+        place = rng.randrange(block * BLOCK * WIDTH * 2, min((block + 1) * BLOCK, ROWS) * WIDTH * 2)
+        damaged[place] ^= 1 << rng.randrange(8)
+        (whole / "embeddings.f16").write_bytes(damaged)
+        assert not is_finished(whole, META)
+        encoder = Seeded()
+        with pytest.warns(DataWarning, match="whole: 1 of 13 finished blocks are damaged and computed again"):
+            np.testing.assert_array_equal(fill_cache(whole, Numbers(), encoder, META), WHOLE)
+        assert encoder.seen == [block * BLOCK]
+        assert is_finished(whole, META)
+        assert (whole / "embeddings.f16").read_bytes() == vectors
+
+
+@pytest.mark.parametrize("change", [lambda size: size - 1, lambda size: size - 77, lambda size: size + 8, lambda _: 0])
+def test_vectors_of_another_size_are_not_served(whole, change):
+    os.truncate(whole / "embeddings.f16", change((whole / "embeddings.f16").stat().st_size))
+    assert not is_finished(whole, META)
+    damaged = change(1000) < 1000
+    with pytest.warns(DataWarning, match="damaged and computed again") if damaged else nullcontext():
+        np.testing.assert_array_equal(fill_cache(whole, Numbers(), Seeded(), META), WHOLE)
+    assert is_finished(whole, META)
+
+
+@pytest.mark.parametrize(
+    "line", [b"\n", b"\xff 00 1\n", b"7 zzzzzzzz 0.1\n", b"9" * 5000 + b" 00000000 0.100\n", b"7\n"]
+)
+def test_a_damaged_line_of_the_record_costs_its_own_block_only(whole, line):
+    lines = (whole / "progress.txt").read_bytes().splitlines(keepends=True)
+    (whole / "progress.txt").write_bytes(b"".join([*lines[:7], line, *lines[8:]]))
+    assert status(whole).done == ROWS - BLOCK
+    encoder = Seeded()
+    with pytest.warns(DataWarning, match="1 of 13 finished blocks are damaged"):
+        np.testing.assert_array_equal(fill_cache(whole, Numbers(), encoder, META), WHOLE)
+    assert encoder.seen == [7 * BLOCK]
+
+
+def test_lines_in_another_order_or_twice_are_no_damage(whole):
+    lines = (whole / "progress.txt").read_bytes().splitlines(keepends=True)
+    (whole / "progress.txt").write_bytes(b"".join([*lines[::-1], lines[4]]))
+    assert is_finished(whole, META)
+    np.testing.assert_array_equal(fill_cache(whole, Numbers(), Seeded(0), META), WHOLE)
+
+
+@pytest.mark.parametrize("names", [["embeddings.f16"], ["progress.txt"], ["embeddings.f16", "progress.txt"]])
+def test_vectors_of_another_encoder_or_other_texts_are_not_served(whole, tmp_path, names):
+    """Of the same size, with checksums that are right for what they are of."""
+
+    class Other(Seeded):
+        def encode(self, queries, passages):
+            return super().encode(queries, passages) + 1
+
+    fill_cache(tmp_path / "other", Numbers(), Other(), Meta("other", "data", ROWS, WIDTH, BLOCK))
+    for name in names:
+        shutil.copyfile(tmp_path / "other" / name, whole / name)
+    assert not is_finished(whole, META)
+    with pytest.warns(DataWarning, match="13 of 13 finished blocks are damaged"):
+        np.testing.assert_array_equal(fill_cache(whole, Numbers(), Seeded(), META), WHOLE)
+    shutil.copyfile(tmp_path / "other" / "meta.json", whole / "meta.json")
+    assert not is_finished(whole, META)
+
+
+@pytest.mark.parametrize("content", [b"", b"[" * 100_000, b'{"format": 0}', b"null", b"\xff", b'{"rows": "many"}'])
+def test_a_damaged_description_is_written_again_if_the_blocks_prove_it(whole, content):
+    before = (whole / "meta.json").read_bytes()
+    (whole / "meta.json").write_bytes(content)
+    assert not is_finished(whole, META)
+    with pytest.raises(DataError, match="holds no embeddings"):
+        status(whole)
+    with pytest.raises(ConfigError, match=r"holds other embeddings than these, or its meta.json is damaged"):
+        fill_cache(whole, Numbers(), Seeded(), Meta("another", "data", ROWS, WIDTH, BLOCK))
+    with pytest.warns(DataWarning, match="meta.json: is damaged and written again"):
+        np.testing.assert_array_equal(fill_cache(whole, Numbers(), Seeded(0), META), WHOLE)
+    assert (whole / "meta.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("field", ["rows", "width", "block", "format"])
+@pytest.mark.parametrize("value", [0, -1, 2**70, "8", None, True, 2.5, [8]])
+def test_sizes_that_are_none_are_not_believed(whole, field, value):
+    meta = json.loads((whole / "meta.json").read_bytes())
+    (whole / "meta.json").write_text(json.dumps({**meta, field: value}))
+    assert not is_finished(whole, META)
+    with pytest.raises(DataError, match="holds no embeddings"):
+        status(whole)
+
+
+def test_a_cache_of_the_format_before_is_read_and_finished(whole):
+    """Its checksums are those of the vectors alone."""
+    meta = json.loads((whole / "meta.json").read_bytes())
+    (whole / "meta.json").write_text(json.dumps({**meta, "format": 1}))
+    parts = [WHOLE[start : start + BLOCK].tobytes() for start in range(0, ROWS, BLOCK)]
+    lines = [f"{number} {zlib.crc32(part):08x} 0.100\n" for number, part in enumerate(parts)]
+    (whole / "progress.txt").write_text("".join(lines))
+    assert is_finished(whole, META)
+    np.testing.assert_array_equal(fill_cache(whole, Numbers(), Seeded(0), META), WHOLE)
+    (whole / "progress.txt").write_text("".join(lines[:9]))
+    encoder = Seeded()
+    np.testing.assert_array_equal(fill_cache(whole, Numbers(), encoder, META), WHOLE)
+    assert encoder.seen == [block * BLOCK for block in range(9, 13)]
+    assert is_finished(whole, META)
+    assert json.loads((whole / "meta.json").read_bytes())["format"] == 1
+
+
+def test_random_damage():
+    from fuzz import caches  # here, because this module is also imported by a program that cannot see it
+
+    assert caches.run(60, seed=12) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such locks")

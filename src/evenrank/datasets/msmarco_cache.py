@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from evenrank.datasets.msmarco_rows import Rows, TextPairs, collect
-from evenrank.errors import ConfigError
-from evenrank.features.cache import Meta, fill_cache, is_finished, open_cache, read_meta
+from evenrank.errors import ConfigError, DataWarning
+from evenrank.features.cache import UNBOUND, Meta, fill_cache, is_finished, open_cache, read_meta
 from evenrank.features.encoder import Encoder
 from evenrank.features.spool import TextSpool
 from evenrank.io.files import unreadable
@@ -35,15 +36,17 @@ def cached_rows(
 
 
 def _finished(folder: Path, model: Encoder, data: str) -> tuple[Rows, NDArray[Any]] | None:
-    try:
-        rows = Rows.load(folder / ROWS)
-    except (OSError, ValueError, KeyError):
-        return None
+    """What a finished cache holds, or None if there is something to compute: it may be new, or damaged."""
     found = read_meta(folder)
-    # The cache knows the width, so a finished one needs no model to be loaded.
-    if found is None or found != Meta(model.fingerprint, data, len(rows.relevance), found.width):
+    if found is None or not (folder / ROWS).exists():
         return None
-    return (rows, open_cache(folder, found)) if is_finished(folder, found) else None
+    rows = Rows.load(folder / ROWS, data, bound=found.format != UNBOUND)
+    if rows is None:
+        warnings.warn(f"{folder / ROWS}: is damaged, and made again from the data", DataWarning, stacklevel=5)
+        return None
+    # The cache knows the width, so a finished one needs no model to be loaded.
+    wanted = Meta(model.fingerprint, data, len(rows.relevance), found.width)
+    return (rows, open_cache(folder, wanted)) if is_finished(folder, wanted) else None
 
 
 def _computed(
@@ -64,7 +67,7 @@ def _computed(
             features = fill_cache(folder, texts, model, meta, progress=progress)
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written ({error.strerror or error}). Choose another cache.") from None
-    rows.save(folder / ROWS)
+    rows.save(folder / ROWS, data)
     return rows, features
 
 

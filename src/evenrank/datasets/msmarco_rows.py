@@ -8,6 +8,7 @@ import warnings
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +44,52 @@ class Rows:
         code = np.append(np.where(np.isin(self.suffixes, chosen), 0, 1), _UNKNOWN)
         return code[self.suffix].astype(np.int32), names
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path, data: str) -> None:
+        """Write the rows with a digest of them and of ``data``, the fingerprint of what they were made from."""
         buffer = io.BytesIO()
-        np.savez(buffer, **vars(self))
+        np.savez(buffer, **vars(self), check=np.array(self._digest(data)))
         write_whole(path, buffer.getvalue())
 
     @classmethod
-    def load(cls, path: Path) -> Rows:
-        with np.load(path, allow_pickle=False) as found:
-            return cls(**{name: found[name] for name in cls.__dataclass_fields__})
+    def load(cls, path: Path, data: str, *, bound: bool = True) -> Rows | None:
+        """The rows as they were saved, or None if they are damaged or of other data.
+
+        ``bound=False``: rows that were saved without a digest, as older caches have them, are taken if they fit
+        together.
+        """
+        try:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as content:
+                rows = cls(**{name: content[name] for name in cls.__dataclass_fields__})
+                check = str(content["check"]) if "check" in content else None
+        except Exception:  # a damaged archive raises errors of a dozen kinds
+            return None
+        proven = check == rows._digest(data) if check is not None or bound else True
+        return rows if proven and rows._sound() else None
+
+    def _digest(self, data: str) -> str:
+        digest = blake2b(data.encode(), digest_size=16)
+        for array_ in vars(self).values():
+            digest.update(f"{array_.dtype.str}{array_.shape}".encode())
+            digest.update(np.ascontiguousarray(array_).tobytes())
+        return digest.hexdigest()
+
+    def _sound(self) -> bool:
+        """Whether the arrays fit together."""
+        kinds = [(self.query_ids, "iuU"), (self.query_ptr, "i"), (self.relevance, "u"), (self.suffix, "i")]
+        if any(values.ndim != 1 or values.dtype.kind not in kind for values, kind in [*kinds, (self.suffixes, "U")]):
+            return False
+        number = len(self.relevance)
+        ends, codes = self.query_ptr, self.suffix
+        return bool(
+            len(codes) == number > 0
+            and len(ends) == len(self.query_ids) + 1
+            and (ends[0], ends[-1]) == (0, number)
+            and (np.diff(ends) > 0).all()
+            and len(np.unique(self.query_ids)) == len(self.query_ids)
+            and self.relevance.max() <= 1
+            and codes.min() >= _UNKNOWN
+            and codes.max() < len(self.suffixes)
+        )
 
 
 class TextPairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -111,5 +112,13 @@ def pack(top: NDArray[np.int16]) -> dict[str, Any]:
 
 
 def unpack(packed: Mapping[str, Any]) -> NDArray[np.int16]:
-    raw = np.frombuffer(zlib.decompress(base64.b64decode(packed["zlib"])), "<i2")
-    return raw.reshape(packed["shape"]).astype(np.int16)
+    """What was packed; a ValueError if it does not fill its shape, and never more memory than the shape asks for."""
+    size = 2 * math.prod(packed["shape"])
+    try:
+        stream = zlib.decompressobj()
+        raw = stream.decompress(base64.b64decode(packed["zlib"], validate=True), size + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if len(raw) != size or not stream.eof:
+        raise ValueError(f"{size} bytes are needed; got {len(raw)}.")
+    return np.frombuffer(raw, "<i2").reshape(packed["shape"]).astype(np.int16)

@@ -1,9 +1,11 @@
-"""`RunFolder`: a sweep on disk, which survives being killed at any moment.
+"""`RunFolder`: a sweep on disk, which survives being killed at any moment and damage to its files.
 
-journal.jsonl   one line a finished block, appended and forced to disk; a line cut short is not counted
+journal.jsonl   one line per finished block, appended and forced to disk; a line that is not whole is not counted
 examples.json   the example queries and their items; written before the first block
 config.json     what was asked, of which data, with which versions; written once, before the first block
 trials.parquet  the table of trials, and trials.csv: written when the last block is done
+
+``config.json`` holds an id made from all else in it; the lines of the journal and ``examples.json`` carry that id.
 """
 
 from __future__ import annotations
@@ -12,20 +14,24 @@ import contextlib
 import json
 import math
 import os
-import zlib
+import warnings
 from collections.abc import Iterator
+from hashlib import blake2b
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.experiment.journal import Content, Journal, Line, lock_journal, mended, read_journal, sealed, unsealed
+from evenrank.experiment.run_schema import SHORT, check_config, check_examples, check_record, short
 from evenrank.io.files import write_whole
 
-FORMAT = 1
-SHORT = 77  # characters of a value that a message shows
+FORMAT = 2
+UNBOUND = 1  # the format whose files carry no id
 CONFIG, EXAMPLES, JOURNAL = "config.json", "examples.json", "journal.jsonl"
 TRIALS = ("trials.csv", "trials.parquet")
-FILES = (CONFIG, EXAMPLES, *TRIALS)  # those that are written whole
+FILES = (CONFIG, EXAMPLES, JOURNAL, *TRIALS)
+ANEW = "Make the run anew in another folder."
 
 
 class RunFolder:
@@ -36,44 +42,96 @@ class RunFolder:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What was asked; an error that says so if this is not a run folder."""
+        """What was asked, checked; an error that says so if this is not a run folder."""
         file = self.path / CONFIG
         if not file.is_file():
             raise DataError(f"{self.path}: is not a run folder (it has no {CONFIG}). Make one with evenrank sweep.")
-        found = _load(file)
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
-            raise DataError(f"{file}: is not a configuration of format {FORMAT}. Make the run anew in another folder.")
-        return found
+        config = _load(file)
+        known = isinstance(config, dict) and type(config.get("format")) is int
+        if not known or config["format"] not in (UNBOUND, FORMAT):
+            raise DataError(f"{file}: is not a configuration of format {UNBOUND} or {FORMAT}. {ANEW}")
+        check_config(config, file)
+        if config["format"] != UNBOUND and config.get("id") != run_id(config):
+            raise DataError(f"{file}: was changed after the run began (its id is not that of its content). {ANEW}")
+        return dict(config)
 
-    @property
-    def examples(self) -> list[dict[str, Any]]:
+    def examples(self, config: dict[str, Any]) -> list[dict[str, Any]]:
+        """The example queries; a DataError if the file is missing, damaged or another run's."""
         file = self.path / EXAMPLES
-        return list(_load(file)) if file.is_file() else []
-
-    def blocks(self) -> list[dict[str, Any]]:
-        """The finished blocks, in the order they were finished."""
-        return [record for record, _ in self._read()]
-
-    def _read(self) -> Iterator[tuple[dict[str, Any], int]]:
-        """Each whole record and the byte after it; reading stops at a line cut short or damaged."""
-        file = self.path / JOURNAL
         if not file.is_file():
-            return
-        end = 0
-        with open(file, "rb") as lines:
-            for line in lines:
-                record = _checked(line)
-                if record is None:
-                    return
-                end += len(line)
-                yield record, end
+            raise DataError(f"{file}: is missing. The command that began the run writes it again.")
+        if config["format"] == UNBOUND:
+            queries = _load(file)
+        else:
+            content = unsealed(_bytes(file))
+            if content is None or content[0] != run_id(config):
+                what = "is damaged" if content is None else "belongs to another run"
+                raise DataError(f"{file}: {what}. The command that began the run writes it again.")
+            queries = content[1]
+        check_examples(queries, config, file)
+        return list(queries)
+
+    def examples_or_none(self, config: dict[str, Any]) -> list[dict[str, Any]] | None:
+        """The example queries, or a warning and None: no number depends on them."""
+        try:
+            return self.examples(config)
+        except DataError as error:
+            warnings.warn(f"{error} Until then the run is shown without examples", DataWarning, stacklevel=3)
+            return None
+
+    def blocks(self, config: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The records of the finished blocks, checked, in the order they were finished.
+
+        A damaged line is left out with a warning. A block that stands twice counts once.
+        """
+        content = read_journal(self.path / JOURNAL)
+        if not content.lines and not content.damaged:
+            return []
+        lines = self._counted(content, self.config if config is None else config)
+        self._tell(content)
+        return [line.record for line in lines]
+
+    def _counted(self, content: Content, config: dict[str, Any]) -> list[Line]:
+        """The lines whose records count; an error for one that is not of this run or breaks a rule."""
+        lengths, own = self._lengths(config), run_id(config)
+        counted: dict[str, Line] = {}
+        for line in content.lines:
+            where = f"{self.path / JOURNAL}, line {line.number}"
+            if line.run != own and not (line.run is None and config["format"] == UNBOUND):
+                raise DataError(f"{where}: belongs to another run. Put back the journal of this one.")
+            check_record(line.record, config, lengths, where)
+            first = counted.setdefault(_dump(line.record["block"]), line)
+            if {**first.record, "seconds": 0} != {**line.record, "seconds": 0}:
+                raise DataError(
+                    f"{where}: must have the values of line {first.number}, which is the same block; they differ. "
+                    "Remove one of the lines."
+                )
+        return list(counted.values())
+
+    def _lengths(self, config: dict[str, Any]) -> list[int] | None:
+        """The number of items of each example query, if the file can tell."""
+        try:
+            return [len(query["items"]) for query in self.examples(config)]
+        except DataError:
+            return None
+
+    def _tell(self, content: Content) -> None:
+        if content.damaged:
+            first, *others = content.damaged
+            more = f" and {len(others)} more" if others else ""
+            warnings.warn(
+                f"{self.path / JOURNAL}, line {first}{more}: damaged and left out. The command that began the run does "
+                "the blocks again",
+                DataWarning,
+                stacklevel=4,
+            )
 
     @contextlib.contextmanager
     def opened(self, config: dict[str, Any], examples: list[dict[str, Any]]) -> Iterator[Journal]:
-        """The journal, to go on after its last whole line; nobody else can have it open.
+        """The journal with the records it has, to go on after its last whole line; nobody else can have it open.
 
-        The folder is made, or was begun with the same configuration. If the work fails before its first block is
-        finished, what was made is removed again.
+        The folder is made, or was begun with the same configuration. Damaged lines are removed. If the work fails
+        before its first block is finished, what was made is removed again.
         """
         self._refuse_foreign()
         new = not self.path.exists()
@@ -81,31 +139,49 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"{self.path}: cannot be made ({error.strerror or error}). Choose another.") from None
-        with open(self.path / JOURNAL, "ab") as file:
-            _lock(file, self.path)
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(lock_journal(self.path / JOURNAL))
             begun = (self.path / CONFIG).is_file()
             try:
+                content = read_journal(self.path / JOURNAL)
+                lines = self._resumed(content, config) if begun else []
                 self._prepare(config, examples, begun=begun)
-                file.truncate(max((end for _, end in self._read()), default=0))
-                yield Journal(file)
+                if content.damaged or len(lines) < len(content.lines):
+                    file = stack.enter_context(mended(self.path / JOURNAL, {line.number for line in lines}))
+                else:
+                    file.truncate(content.end)
+                yield Journal(file, run_id(self.config), [line.record for line in lines], _dump)
             except Exception:
-                if not begun and not self.blocks():
+                if not begun and not read_journal(self.path / JOURNAL).lines:
                     self._remove(whole=new)
                 raise
 
+    def _resumed(self, content: Content, config: dict[str, Any]) -> list[Line]:
+        """The lines that count in a run that was begun; refuses to go on with another configuration."""
+        before = self.config
+        lines = self._counted(content, before)
+        finished = len(lines) == len(before["asked"]["blocks"])
+        _refuse_differences(self.path, before, config, finished=finished)
+        self._tell(content)
+        return lines
+
     def _prepare(self, config: dict[str, Any], examples: list[dict[str, Any]], *, begun: bool) -> None:
-        if begun:
-            _refuse_differences(self.path, self.config, config, finished=self.finished)
         for part in self._parts():
             part.unlink(missing_ok=True)
-        if not begun or self.examples != _plain(examples):  # their titles may be others now
-            write_whole(self.path / EXAMPLES, _dump(examples))
+        whole = self.config if begun else _plain({"format": FORMAT, **config})
+        if not begun or not self._has_examples(whole, examples):
+            text = _dump(examples)
+            bound = whole["format"] != UNBOUND
+            write_whole(self.path / EXAMPLES, sealed(text, run_id(whole)) if bound else text)
         if not begun:  # last, because its presence says that the folder is a run
-            write_whole(self.path / CONFIG, _dump({"format": FORMAT, **config}, indent=1))
+            write_whole(self.path / CONFIG, _dump({"id": run_id(whole), **whole}, indent=1))
 
-    @property
-    def finished(self) -> bool:
-        return len(self.blocks()) == len(self.config["asked"]["blocks"])
+    def _has_examples(self, config: dict[str, Any], examples: list[dict[str, Any]]) -> bool:
+        """Whether the file holds these: it may be damaged, and their titles may be others now."""
+        try:
+            return bool(self.examples(config) == _plain(examples))
+        except DataError:
+            return False
 
     def _parts(self) -> list[Path]:
         """Files that a killed process was about to write."""
@@ -131,43 +207,10 @@ class RunFolder:
                 self.path.rmdir()
 
 
-class Journal:
-    """Appends records, each on disk before the next step."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def append(self, record: dict[str, Any]) -> None:
-        text = _dump(record)
-        self._file.write(f'{{"check": {zlib.crc32(text.encode())}, "record": {text}}}\n'.encode())
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-
-def _checked(line: bytes) -> dict[str, Any] | None:
-    """The record of a line, or None if the line is not whole."""
-    if not line.endswith(b"}\n"):
-        return None
-    try:
-        parsed = json.loads(line)
-        body = line[line.index(b'"record": ') + len(b'"record": ') : -2]
-    except ValueError:
-        return None
-    if not isinstance(parsed, dict) or parsed.get("check") != zlib.crc32(body):
-        return None
-    record: dict[str, Any] = parsed["record"]
-    return record
-
-
-def _lock(file: Any, path: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # not on this system: two runs in one folder are then the user's care
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise ConfigError(f"{path}: another process is writing to this run. Wait for it, or name another.") from None
+def run_id(config: dict[str, Any]) -> str:
+    """A digest of all that a configuration says: the run's id."""
+    content = {key: value for key, value in config.items() if key != "id"}
+    return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _refuse_differences(path: Path, before: dict[str, Any], now: dict[str, Any], *, finished: bool) -> None:
@@ -175,7 +218,7 @@ def _refuse_differences(path: Path, before: dict[str, Any], now: dict[str, Any],
         for name in {**before.get(part, {}), **now[part]}:
             old, new = before.get(part, {}).get(name), _plain(now[part].get(name))
             if old != new:
-                was, is_ = (_short(value) for value in _first_difference(old, new))
+                was, is_ = (short(value) for value in _first_difference(old, new))
                 raise ConfigError(
                     f"{path}: holds a run whose {name} ({part}) differ: {was} there, {is_} now. "
                     "Name another folder, or remove this one."
@@ -184,25 +227,29 @@ def _refuse_differences(path: Path, before: dict[str, Any], now: dict[str, Any],
 
 def _first_difference(old: Any, new: Any) -> tuple[Any, Any]:
     """Of two long lists, the first entries that differ."""
-    if isinstance(old, list) and isinstance(new, list) and max(len(_short(old)), len(_short(new))) > SHORT:
+    if isinstance(old, list) and isinstance(new, list) and max(len(short(old)), len(short(new))) > SHORT:
         for pair in zip_longest(old, new):
             if pair[0] != pair[1]:
                 return pair
     return old, new
 
 
-def _short(value: Any) -> str:
-    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHORT else text[:SHORT] + "…"
-
-
 def _load(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
+        return json.loads(_bytes(file), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise DataError(f"{file}: is not whole JSON. {ANEW}") from None
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
     except OSError as error:
         raise DataError(f"{file}: cannot be read ({error.strerror or error}).") from None
-    except ValueError:
-        raise DataError(f"{file}: is not whole JSON. Make the run anew in another folder.") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _plain(value: Any) -> Any:

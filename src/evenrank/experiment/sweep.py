@@ -22,8 +22,9 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.experiment.examples import PLACES, Titles, choose_queries, describe, group_texts
 from evenrank.experiment.facts import data_facts
+from evenrank.experiment.journal import Journal
 from evenrank.experiment.plan import Block, Groupings, Plan, Runner
-from evenrank.experiment.run_folder import TRIALS, Journal, RunFolder
+from evenrank.experiment.run_folder import TRIALS, RunFolder
 from evenrank.experiment.trials import Sweep
 from evenrank.extras import require
 from evenrank.linear.path import SCALES, SOLVERS
@@ -138,7 +139,7 @@ def sweep(
         return Sweep.of(config, _run(plan, [], None, n_jobs, progress), shown)
     folder = RunFolder(out)
     with folder.opened(config, shown) as journal:
-        result = Sweep.of(folder.config, _run(plan, folder.blocks(), journal, n_jobs, progress), shown)
+        result = Sweep.of(folder.config, _run(plan, journal.records, journal, n_jobs, progress), shown)
         for file in TRIALS:
             result.write(folder.path / file)
     return result

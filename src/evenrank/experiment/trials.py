@@ -78,7 +78,8 @@ class Sweep:
     def load(cls, folder: str | os.PathLike[str]) -> Sweep:
         """Read a run folder; what a run that was stopped has so far counts, with a warning."""
         run = RunFolder(folder)
-        config, records = run.config, run.blocks()
+        config = run.config
+        records = run.blocks(config)
         if not records:
             raise DataError(f"{folder}: the run has no finished block yet. Go on with the command that began it.")
         wanted = config["asked"]["blocks"]
@@ -89,7 +90,10 @@ class Sweep:
                 DataWarning,
                 stacklevel=2,
             )
-        return cls.of(config, records, run.examples)
+        examples = run.examples_or_none(config)
+        if examples is None:
+            records = [{**record, "tops": []} for record in records]
+        return cls.of(config, records, examples or [])
 
     @classmethod
     def of(cls, config: dict[str, Any], records: Sequence[dict[str, Any]], examples: list[dict[str, Any]]) -> Sweep:
@@ -102,7 +106,7 @@ class Sweep:
         tops: dict[Any, NDArray[np.int16]] = {}
         for record in ordered:
             block = record["block"]
-            grid = asked["strengths"][block["method"]]
+            grid = [float(strength) for strength in asked["strengths"][block["method"]]]
             models = len(record["table"]) * len(grid)
             for part in record["table"]:
                 columns["grouping"] += [part["grouping"]] * len(grid)
@@ -113,7 +117,7 @@ class Sweep:
                 columns["seconds"] += [record["seconds"] / models] * len(grid)
                 for name in names:
                     values = part["values"].get(name) or [None] * len(grid)
-                    columns[name] += [np.nan if value is None else value for value in values]
+                    columns[name] += [np.nan if value is None else float(value) for value in values]
             for saved in record["tops"]:
                 which = (block["method"], saved["grouping"], saved["notion"], saved["k"])
                 shape = (len(examples), asked["places"], len(grid))

@@ -1,7 +1,9 @@
 """Vectors of texts in a file, computed block by block, so that a run that was stopped anywhere goes on where it was.
 
 A cache is a folder: ``embeddings.f16`` has the vectors (rows × width, little-endian float16), ``meta.json`` what they
-are of, and ``progress.txt`` a line for each finished block, written only after the block itself is safely on disk.
+are of, and ``progress.txt`` one line per finished block, written only after the block itself is safely on disk. A line
+has the block's checksum, which begins with that of ``meta.json``: a block of other texts or another encoder does not
+fit. Every block is checked before its vectors are used; one that is damaged is computed again, and never served.
 """
 
 from __future__ import annotations
@@ -9,24 +11,29 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import time
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.features.encoder import Encoder
 from evenrank.io.files import write_whole
 
-FORMAT = 1
+FORMAT = 2
+UNBOUND = 1  # the format whose checksums are those of the vectors alone
+LARGEST = 2**53  # rows, width and block size are below
 BLOCK = 1024  # pairs: work that a sudden stop can lose, and the window within which pairs are sorted by length
 DTYPE = np.dtype("<f2")
 VECTORS, META, PROGRESS, LOCK = "embeddings.f16", "meta.json", "progress.txt", "lock"
+LINE = re.compile(rb"([0-9]{1,15}) ([0-9a-f]{8}) ([0-9]{1,12}\.[0-9]{3})\n")
 
 
 class Pairs(Protocol):
@@ -47,6 +54,28 @@ class Meta:
     width: int
     block: int = BLOCK
     format: int = FORMAT
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.rows // self.block)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the vectors."""
+        return self.rows * self.width * DTYPE.itemsize
+
+    @property
+    def checksum(self) -> int:
+        """What the blocks' checksums begin with."""
+        return 0 if self.format == UNBOUND else zlib.crc32(json.dumps(asdict(self), sort_keys=True).encode())
+
+    def same(self, other: Meta) -> bool:
+        """Whether both are of the same vectors, in whichever format."""
+        return replace(self, format=FORMAT) == replace(other, format=FORMAT)
+
+    def between(self, block: int) -> tuple[int, int]:
+        """The block's rows, from and to."""
+        return block * self.block, min((block + 1) * self.block, self.rows)
 
 
 @dataclass(frozen=True)
@@ -73,44 +102,58 @@ def fill_cache(
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        _claim(folder, meta)
-        with _open(folder / PROGRESS) as record, _open(folder / VECTORS) as vectors:
+        meta = _claim(folder, meta)
+        with _open(folder / VECTORS) as vectors:
             _reserve(vectors, meta, folder)
-            done = _resume(record, vectors, meta)
-            began = time.perf_counter()
-            for block in range(done, _blocks(meta)):
-                if progress is not None:
-                    progress(block * meta.block / meta.rows)
-                _compute(block, pairs, encoder, meta, record, vectors)
-                rate = (_rows(block, meta)[1] - done * meta.block) / (time.perf_counter() - began)
-                getattr(progress, "note", lambda _: None)(f"{rate:.0f} pairs/s")
+            finished = _resume(folder, vectors, meta)
+            done = sum(stop - start for start, stop in map(meta.between, finished))
+            began, before = time.perf_counter(), done
+            with _open(folder / PROGRESS) as record:
+                record.seek(0, os.SEEK_END)
+                for block in range(meta.blocks):
+                    if block in finished:
+                        continue
+                    if progress is not None:
+                        progress(done / meta.rows)
+                    _compute(block, pairs, encoder, meta, record, vectors)
+                    start, stop = meta.between(block)
+                    done += stop - start
+                    rate = (done - before) / (time.perf_counter() - began)
+                    getattr(progress, "note", lambda _: None)(f"{rate:.0f} pairs/s")
     if progress is not None:
         progress(1.0)
     return open_cache(folder, meta)
 
 
 def open_cache(folder: Path, meta: Meta) -> NDArray[Any]:
-    """The vectors of a finished cache, memory-mapped."""
+    """The vectors of a finished cache, memory-mapped; `is_finished` checks them."""
     return np.memmap(folder / VECTORS, DTYPE, "r", shape=(meta.rows, meta.width))
 
 
 def is_finished(folder: Path, meta: Meta) -> bool:
-    """Whether the folder holds all the vectors that ``meta`` describes."""
-    try:
-        same = json.loads((folder / META).read_bytes()) == asdict(meta)
-        size = (folder / VECTORS).stat().st_size
-        lines = (folder / PROGRESS).read_bytes()
-    except (OSError, ValueError):
+    """Whether the folder holds all the vectors that ``meta`` describes, undamaged: it reads them all once."""
+    found = read_meta(folder)
+    if found is None or not found.same(meta):
         return False
-    return same and size == meta.rows * meta.width * DTYPE.itemsize and len(_finished(lines, meta)) == _blocks(meta)
+    try:
+        if (folder / VECTORS).stat().st_size != meta.size:
+            return False
+        lines = _lines((folder / PROGRESS).read_bytes(), found)
+        with (folder / VECTORS).open("rb") as vectors:
+            return len(_whole_blocks(lines, vectors, found)) == meta.blocks
+    except OSError:
+        return False
 
 
 def read_meta(folder: Path) -> Meta | None:
     """What the folder's cache is of, or None if it has none that can be read."""
     try:
-        return Meta(**json.loads((folder / META).read_bytes()))
-    except (OSError, ValueError, TypeError):
+        meta = Meta(**json.loads((folder / META).read_bytes()))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+    sizes = (meta.rows, meta.width, meta.block, meta.format)
+    sound = all(type(size) is int and 0 < size < LARGEST for size in sizes) and meta.format <= FORMAT
+    return meta if sound else None
 
 
 def status(folder: str | os.PathLike[str]) -> Status:
@@ -122,9 +165,9 @@ def status(folder: str | os.PathLike[str]) -> Status:
         lines = (Path(folder) / PROGRESS).read_bytes()
     except OSError:
         lines = b""
-    finished = _finished(lines, meta)
-    done = min(len(finished) * meta.block, meta.rows)
-    seconds = sum(line.seconds for line in finished)
+    finished = {line.block: line for line in _lines(lines, meta)}
+    done = sum(stop - start for start, stop in map(meta.between, finished))
+    seconds = sum(line.seconds for line in finished.values())
     return Status(done, meta.rows, done / seconds if seconds else 0.0)
 
 
@@ -136,51 +179,54 @@ class _Line:
     block: int
     checksum: int
     seconds: float
-    end: int  # bytes of the record up to and with this line
 
     def __bytes__(self) -> bytes:
         return f"{self.block} {self.checksum:08x} {self.seconds:.3f}\n".encode()
 
 
-def _finished(data: bytes, meta: Meta) -> list[_Line]:
-    """The whole lines in order from block 0; what follows the first that is not is left out."""
-    found: list[_Line] = []
-    end = 0
-    for line in data.splitlines(keepends=True):
-        end += len(line)
-        try:
-            block, checksum, seconds = line.split()
-            read = _Line(int(block), int(checksum, 16), float(seconds), end)
-        except ValueError:
-            break
-        if not line.endswith(b"\n") or read.block != len(found) or read.block >= _blocks(meta):
-            break
-        found.append(read)
-    return found
+def _lines(record: bytes, meta: Meta) -> list[_Line]:
+    """The lines of a record; those that are not whole are left out."""
+    matches = (LINE.fullmatch(line) for line in record.splitlines(keepends=True))
+    lines = [_Line(int(match[1]), int(match[2], 16), float(match[3])) for match in matches if match]
+    return [line for line in lines if line.block < meta.blocks]
 
 
-def _resume(record: IO[bytes], vectors: IO[bytes], meta: Meta) -> int:
-    """Blocks that need not be computed; the record is cut after the last of them."""
-    finished = _finished(record.read(), meta)
-    while finished and finished[-1].checksum != _stored_checksum(vectors, finished[-1].block, meta):
-        finished.pop()
-    record.truncate(finished[-1].end if finished else 0)
-    record.seek(0, os.SEEK_END)
-    return len(finished)
+def _whole_blocks(lines: list[_Line], vectors: IO[bytes], meta: Meta) -> dict[int, _Line]:
+    """The blocks whose vectors have the checksum that a line says, with that line."""
+    whole: dict[int, _Line] = {}
+    width = meta.width * DTYPE.itemsize
+    for line in lines:
+        start, stop = meta.between(line.block)
+        vectors.seek(start * width)
+        if line.checksum == zlib.crc32(vectors.read((stop - start) * width), meta.checksum):
+            whole[line.block] = line
+    return whole
 
 
-def _stored_checksum(vectors: IO[bytes], block: int, meta: Meta) -> int:
-    start, stop = _rows(block, meta)
-    line = meta.width * DTYPE.itemsize
-    vectors.seek(start * line)
-    return zlib.crc32(vectors.read((stop - start) * line))
+def _resume(folder: Path, vectors: IO[bytes], meta: Meta) -> dict[int, _Line]:
+    """The blocks that need not be computed; the record is left with their lines only."""
+    _open(folder / PROGRESS).close()
+    record = (folder / PROGRESS).read_bytes()
+    whole = _whole_blocks(_lines(record, meta), vectors, meta)
+    kept = b"".join(bytes(line) for line in whole.values())
+    if kept != record:
+        finished = {line for line in record.splitlines(keepends=True) if line.endswith(b"\n")}
+        damaged = len(finished) - len(whole)
+        if damaged:
+            warnings.warn(
+                f"{folder}: {damaged} of {len(finished)} finished blocks are damaged and computed again",
+                DataWarning,
+                stacklevel=3,
+            )
+        write_whole(folder / PROGRESS, kept)
+    return whole
 
 
 # ---------------------------------------------------------------------- computing
 
 
 def _compute(block: int, pairs: Pairs, encoder: Encoder, meta: Meta, record: IO[bytes], vectors: IO[bytes]) -> None:
-    start, stop = _rows(block, meta)
+    start, stop = meta.between(block)
     began = time.perf_counter()
     found = np.asarray(encoder.encode(*pairs.between(start, stop)))
     if found.shape != (stop - start, meta.width):
@@ -196,34 +242,42 @@ def _compute(block: int, pairs: Pairs, encoder: Encoder, meta: Meta, record: IO[
     vectors.seek(start * meta.width * DTYPE.itemsize)
     vectors.write(data.tobytes())
     _to_disk(vectors)
-    record.write(bytes(_Line(block, zlib.crc32(data.tobytes()), time.perf_counter() - began, 0)))
+    record.write(bytes(_Line(block, zlib.crc32(data.tobytes(), meta.checksum), time.perf_counter() - began)))
     _to_disk(record)
-
-
-def _blocks(meta: Meta) -> int:
-    return -(-meta.rows // meta.block)
-
-
-def _rows(block: int, meta: Meta) -> tuple[int, int]:
-    return block * meta.block, min((block + 1) * meta.block, meta.rows)
 
 
 # ---------------------------------------------------------------------- the folder
 
 
-def _claim(folder: Path, meta: Meta) -> None:
-    """Write what the cache is of, or check that it is the same; vectors of anything else are never overwritten."""
+def _claim(folder: Path, meta: Meta) -> Meta:
+    """What the cache is of, written if it is new; vectors of anything else are never overwritten."""
     found = read_meta(folder)
+    if found is not None and found.same(meta):
+        return found
     started = (folder / PROGRESS).exists() and (folder / PROGRESS).stat().st_size > 0
-    if found is None and not started:
-        write_whole(folder / META, json.dumps(asdict(meta), indent=1) + "\n")
-    elif found != meta:
-        raise ConfigError(f"{folder}: holds other embeddings than these. Choose another cache folder, or delete it.")
+    if started and _proves(folder, meta):
+        warnings.warn(f"{folder / META}: is damaged and written again", DataWarning, stacklevel=3)
+    elif started or found is not None:
+        raise ConfigError(
+            f"{folder}: holds other embeddings than these, or its {META} is damaged. Choose another cache folder, or "
+            "delete it."
+        )
+    write_whole(folder / META, json.dumps(asdict(meta), indent=1) + "\n")
+    return meta
+
+
+def _proves(folder: Path, meta: Meta) -> bool:
+    """Whether a finished block fits ``meta``, whatever meta.json says."""
+    try:
+        with (folder / VECTORS).open("rb") as vectors:
+            return bool(_whole_blocks(_lines((folder / PROGRESS).read_bytes(), meta), vectors, meta))
+    except OSError:
+        return False
 
 
 def _reserve(vectors: IO[bytes], meta: Meta, folder: Path) -> None:
     """Take the disk space at once, so that a full disk stops the work before it starts."""
-    size = meta.rows * meta.width * DTYPE.itemsize
+    size = meta.size
     try:
         if os.fstat(vectors.fileno()).st_size != size:
             vectors.truncate(size)

@@ -85,20 +85,25 @@ def load_checkpoint(folder: Path) -> Checkpoint:
     """Read config.json and model.safetensors; a model of another family is a ConfigError that lists the known ones."""
     config = load_config(folder)
     kind = config.get("model_type")
-    if kind not in FAMILIES:
+    if not isinstance(kind, str) or kind not in FAMILIES:
         raise ConfigError(
             f"{folder}: model_type must be one of {', '.join(FAMILIES)}; got {kind!r}. "
             "Export the model to ONNX and put model.onnx in the folder."
         )
     family = FAMILIES[kind]
     layers, heads, activation = (config.get(name) for name in family.sizes)
-    if not isinstance(layers, int) or not isinstance(heads, int) or min(layers, heads) < 1:
+    if type(layers) is not int or type(heads) is not int or min(layers, heads) < 1:
         raise ConfigError(f"{folder}: config.json must have {family.sizes[0]} and {family.sizes[1]} of at least 1.")
-    if activation not in ACTIVATIONS:
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise ConfigError(
             f"{folder}: {family.sizes[2]} must be one of {', '.join(ACTIVATIONS)}; got {activation!r}. "
             "Export the model to ONNX and put model.onnx in the folder."
         )
+    epsilon, padding = config.get("layer_norm_eps", 1e-12), config.get("pad_token_id")
+    if type(epsilon) not in (int, float) or not 0 < epsilon < 1:
+        raise ConfigError(f"{folder}: layer_norm_eps must be a number between 0 and 1; got {epsilon!r}.")
+    if padding is not None and (type(padding) is not int or padding < 0):
+        raise ConfigError(f"{folder}: pad_token_id must be a whole number of at least 0; got {padding!r}.")
     positions = config.get("position_embedding_type", "absolute")
     if positions not in ("absolute", None) or config.get("is_decoder"):
         found = "a decoder" if config.get("is_decoder") else f"{positions} positions"
@@ -113,17 +118,18 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         found = tensors.get(name, tensors.get(old))
         if found is None:
             raise DataError(f"{folder}: model.safetensors lacks the tensor {name!r} that a {kind} model has.")
+        if not np.isfinite(found).all():
+            raise DataError(f"{folder}: the tensor {name!r} must hold finite numbers; it does not. Download it again.")
         return np.ascontiguousarray(found, np.float32)
 
-    padding = config.get("pad_token_id")
     return Checkpoint(
         folder,
         family,
         layers,
         heads,
         ACTIVATIONS[activation],
-        float(config.get("layer_norm_eps", 1e-12)),
-        (1 if padding is None else int(padding)) + 1 if family.after_padding else 0,
+        float(epsilon),
+        (1 if padding is None else padding) + 1 if family.after_padding else 0,
         tensor,
         frozenset(tensors),
     )
@@ -136,7 +142,7 @@ def load_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
         found = json.loads(path.read_bytes())
     except OSError as error:
         raise unreadable(path, error) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not valid JSON ({error}).") from None
     if not isinstance(found, dict):
         raise DataError(f"{path}: must be an object; got {type(found).__name__}.")

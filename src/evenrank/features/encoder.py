@@ -179,7 +179,13 @@ def _load_session(folder: Path, threads: int | None) -> Any:
         from evenrank.features.checkpoint import load_checkpoint
         from evenrank.features.graph import build_graph
 
-        model = build_graph(load_checkpoint(folder))
+        checkpoint = load_checkpoint(folder)
+        try:
+            model = build_graph(checkpoint)
+        except EvenrankError:
+            raise
+        except (IndexError, ValueError) as error:
+            raise DataError(f"{folder}: the tensors of model.safetensors do not fit together ({error}).") from None
     try:
         return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from array import array
+from errno import EIO
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -41,6 +42,8 @@ class TextSpool:
         ends = self._ends[start : stop + 1]
         self._file.seek(ends[0])
         data = self._file.read(ends[-1] - ends[0])
+        if len(data) < ends[-1] - ends[0]:
+            raise OSError(EIO, "a temporary file has lost what was written to it")
         return [data[a - ends[0] : b - ends[0]].decode() for a, b in pairwise(ends)]
 
     def __enter__(self) -> Self:

@@ -61,7 +61,7 @@ def how_sure(sweep: Sweep) -> str:
 def _promises(sweep: Sweep, grouping: str, notion: str, shares: dict[str, float] | None) -> list[str]:
     """What the theorem and a certificate say for this many queries; a vacuous bound is called so."""
     about = sweep.about
-    if not shares or not shares["theorem"] > 0 or not shares["longest"] > 0:
+    if not shares or not all((shares[name] or 0) > 0 for name in ("theorem", "longest")):  # None: it was not defined
         return ["No bound can be stated: a group has no such items, or the run did not note the sizes it needs."]
     queries, length = int(about["queries"]), int(about["lists"]["longest"])
     vc, groups = bounds.vc_dimension(int(about["features"])), max(2, len(group_shares(sweep, grouping)))

@@ -1,0 +1,170 @@
+"""The journal of a run: one line per finished block, on disk before the next block begins.
+
+A line carries the id of its run and a checksum: ``{"check": 123, "run": "…", "record": {…}}``. So a damaged line is
+told from a whole one, and another run's line from one's own. Runs of format 1 have lines without an id.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import zlib
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from evenrank.errors import ConfigError, DataError
+
+SEALED = re.compile(
+    rb'\{"check": (?P<check>[0-9]{1,10}), (?P<bound>"run": "(?P<run>[0-9a-f]{32})", )?"record": (?P<record>.*)\}\n',
+    re.DOTALL,
+)
+
+
+def sealed(text: str, run: str) -> bytes:
+    """A line that holds a value's JSON, bound to a run."""
+    bound = f'"run": "{run}", '
+    check = zlib.crc32((bound + text).encode())
+    return f'{{"check": {check}, {bound}"record": {text}}}\n'.encode()
+
+
+def unsealed(line: bytes) -> tuple[str | None, Any] | None:
+    """The run and the value of a line, or None if the line is damaged."""
+    match = SEALED.fullmatch(line)
+    if match is None or int(match["check"]) != zlib.crc32((match["bound"] or b"") + match["record"]):
+        return None
+    try:
+        value = json.loads(match["record"])
+    except (ValueError, RecursionError):
+        return None
+    return match["run"].decode() if match["run"] else None, value
+
+
+@dataclass(frozen=True)
+class Line:
+    """A whole line: its number from 1, the run it is bound to, and its record."""
+
+    number: int
+    run: str | None
+    record: Any
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a journal file holds.
+
+    Attributes
+    ----------
+    lines : the whole lines
+    damaged : numbers of the lines that are not
+    end : bytes up to the last line end; what follows is a line that was cut short, as a kill leaves it
+    """
+
+    lines: list[Line]
+    damaged: list[int]
+    end: int
+
+
+def read_journal(path: Path) -> Content:
+    """Read a journal as far as it can be read; a missing one is empty."""
+    lines: list[Line] = []
+    damaged: list[int] = []
+    end = 0
+    if not path.exists():
+        return Content(lines, damaged, end)
+    if not path.is_file():
+        raise DataError(f"{path}: must be a file; found something else.")
+    try:
+        with open(path, "rb") as file:
+            for number, raw in enumerate(file, 1):
+                if not raw.endswith(b"\n"):
+                    break
+                end += len(raw)
+                content = unsealed(raw)
+                if content is None:
+                    damaged.append(number)
+                else:
+                    lines.append(Line(number, *content))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    return Content(lines, damaged, end)
+
+
+class Journal:
+    """Appends records, each on disk before the next step.
+
+    Attributes
+    ----------
+    records : those of the blocks that were finished when the journal was opened
+    """
+
+    def __init__(self, file: IO[bytes], run: str, records: list[dict[str, Any]], dump: Callable[[Any], str]) -> None:
+        self.records = records
+        self._file, self._run, self._dump = file, run, dump
+
+    def append(self, record: dict[str, Any]) -> None:
+        self._file.write(sealed(self._dump(record), self._run))
+        _to_disk(self._file)
+
+
+def lock_journal(path: Path) -> IO[bytes]:
+    """The journal, made if it is missing, open for appending; nobody else can have it open so."""
+    if path.exists() and not path.is_file():
+        raise ConfigError(f"{path}: must be a file; found something else. Name another folder.")
+    while True:
+        try:
+            file = open(path, "ab")  # noqa: SIM115 - the caller closes it
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be written ({error.strerror or error}). Name another folder.") from None
+        try:
+            _lock(file, path)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                    return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # another process put a mended journal in its place meanwhile
+
+
+def mended(path: Path, keep: Collection[int]) -> IO[bytes]:
+    """Replace the journal by one with only the lines ``keep``, whole or not at all; open for appending and locked."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", suffix=".part")
+    file = os.fdopen(handle, "wb")
+    try:
+        _lock(file, path)
+        with open(path, "rb") as old:
+            file.writelines(raw for number, raw in enumerate(old, 1) if number in keep)
+        _to_disk(file)
+        os.chmod(temporary, path.stat().st_mode & 0o7777)
+        os.replace(temporary, path)
+    except BaseException as error:
+        file.close()
+        with suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise ConfigError(f"{path}: cannot be mended ({error.strerror or error}).") from None
+        raise
+    return file
+
+
+def _to_disk(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not on this system: two runs in one folder are then the user's care
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise ConfigError(
+            f"{path.parent}: another process is writing to this run. Wait for it, or name another."
+        ) from None
