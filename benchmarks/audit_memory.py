@@ -1,6 +1,7 @@
 """Peak memory and seconds of `evenrank audit` as rows, groups, cut-offs and list lengths grow.
 
 Each case is a process of its own, the whole command: interpreter, libraries, reading the file, auditing, printing JSON.
+Memory is all that is resident (VmHWM); seconds are the processor's, so that other work on the machine adds little.
 `--before PATH` runs the same with the `src` folder of an older checkout, prints both, and compares the numbers printed
 (cases that took the older one more than `--memory` GB or `--seconds` are cut off and said to be so).
 """
@@ -25,12 +26,11 @@ SRC = Path(__file__).resolve().parents[1] / "src"
 COMMAND = """
 import sys, time
 from evenrank.cli import main
-begin = time.perf_counter()
 try:
     main(sys.argv[1:-1])
 finally:
     peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
-    open(sys.argv[-1], "w").write(f"{int(peak) / 1024} {time.perf_counter() - begin}")
+    open(sys.argv[-1], "w").write(f"{int(peak) / 1024} {time.process_time()}")
 """
 
 
@@ -112,7 +112,7 @@ def run(source: Path, path: Path, case: Case, *, memory: float, seconds: float) 
 
 
 def differences(one: Any, two: Any) -> float:
-    """The largest difference of two nested values, relative to numbers above 1; infinite where they differ otherwise."""
+    """The largest difference of two nested values, relative to those above 1; infinite if it is no number."""
     if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
         return max((differences(one[key], two[key]) for key in one), default=0.0)
     if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):

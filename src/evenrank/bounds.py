@@ -280,7 +280,7 @@ def cell_limits(
 def _plausible(
     stat: Statistic, rates: NDArray[np.float64], delta: float, method: str, length: int
 ) -> NDArray[np.bool_]:
-    """Which rates γ the data do not refute: |mean of a − γ b| within its inequality's reach, (compared cells, rates)."""
+    """Which rates γ the data do not refute: |mean of a − γ b| within its inequality's reach, (used cells, rates)."""
     n = stat.sums.weights.n_queries
     a, b, spread_a, together, spread_b = (values[stat.used, None] for values in _moments(stat.sums, length))
     distance = np.abs(a - rates * b)

@@ -130,7 +130,8 @@ class Statistic:
         root = root.T * np.sqrt(self._jackknife)
         if self.pairs is None:
             return np.asarray(root)
-        return np.asarray(root[np.searchsorted(self.used, self.pairs.a)] - root[np.searchsorted(self.used, self.pairs.b)])
+        a, b = (np.searchsorted(self.used, side) for side in (self.pairs.a, self.pairs.b))
+        return np.asarray(root[a] - root[b])
 
 
 @dataclass(frozen=True, eq=False)
