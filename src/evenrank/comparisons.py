@@ -99,7 +99,7 @@ def compare(
 
 def _p_value(stat: Statistic, left: NDArray[np.float64], right: NDArray[np.float64], difference: float) -> float:
     """The share of random swaps, from their ratios (r, replicates), that differ no less than the two rankings."""
-    replicates = left.shape[1]
+    replicates = int(left.shape[1])
     milder = 0
     for part in stat.few_at_a_time(replicates):
         swapped = stat.value(stat.gaps(right[:, part])) - stat.value(stat.gaps(left[:, part]))

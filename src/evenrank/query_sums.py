@@ -65,7 +65,7 @@ class Weights:
 
     def by_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sums of a value for each entry, (width,)."""
-        return np.bincount(self.column, values, minlength=self.width)
+        return np.bincount(self.column, values, minlength=self.width).astype(np.float64, copy=False)
 
     def queries_with(self, used: NDArray[np.int64]) -> int:
         """How many queries bear on at least one of the given ratios."""

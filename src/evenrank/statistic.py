@@ -126,7 +126,7 @@ class Statistic:
         deviation = self.sums.deviation(left_out=True, logs=self.kind == "ratio")
         root = np.zeros((0, len(self.used)))
         for _, table in self.sums.weights.tables(deviation, self.sums.weights.width):
-            root = np.linalg.qr(np.vstack([root, table[self.used].T]), mode="r")
+            root = np.asarray(np.linalg.qr(np.vstack([root, table[self.used].T]), mode="r"))
         root = root.T * np.sqrt(self._jackknife)
         if self.pairs is None:
             return np.asarray(root)
@@ -156,7 +156,8 @@ class CellRows:
         """Queries are in the order of their ids."""
         cells = Cells.of(notion, data)
         stratum, row = np.nonzero(cells.strata)
-        code, share = cells.group[row], None if data.sample_weight is None else cells.weight[row]
+        code: NDArray[Any] = cells.group[row]
+        share = None if data.sample_weight is None else cells.weight[row]
         if cells.membership is not None:
             # A row is in every group, with its probability of being in it.
             chance = cells.membership[row]
@@ -179,7 +180,7 @@ class CellRows:
         inside = values[self.row]
         if self.share is not None:
             inside *= self.share
-        return np.bincount(self.entry, inside, minlength=len(self.weights.weight))
+        return np.bincount(self.entry, inside, minlength=len(self.weights.weight)).astype(np.float64, copy=False)
 
     def pairs(self, across: str) -> Pairs:
         """All groups of each stratum, over the queries together."""

@@ -112,7 +112,7 @@ def vanishing_strength(white: Whitened, weight: NDArray[np.float64]) -> float:
         b_eq=np.zeros(rank),
         bounds=[(-1, 1)] * J + [(0, None)],
     )
-    return 2 * length / (weight.max() * -float(result.fun))
+    return 2 * length / (float(weight.max()) * -float(result.fun))
 
 
 def newton(
