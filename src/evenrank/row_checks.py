@@ -258,7 +258,6 @@ def refuse_duplicates(
     order: NDArray[np.int64] | None,
     at: Locate,
 ) -> None:
-    """An item stands once in a query; queries are looked at a few at a time."""
     start = 0
     while start < len(ptr) - 1:
         stop = max(start + 1, int(np.searchsorted(ptr, ptr[start] + LABELS, side="right")) - 1)

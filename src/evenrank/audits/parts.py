@@ -109,7 +109,7 @@ class Parts:
         return Parts(
             _by(self.findings + other.findings, lambda one: (one.across, one.measure)),
             _by(self.rates + other.rates, lambda one: one.stratum),
-            _by(self.certificates + other.certificates, lambda one: one.measure.partition("@")[0]),
+            _by(self.certificates + other.certificates, lambda one: MeasureAt.of(one.measure).name),
             self.influences + other.influences,
         )
 
