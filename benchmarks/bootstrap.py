@@ -15,7 +15,8 @@ import common
 import evenrank as er
 from evenrank.intervals import REPLICATES, intervals
 from evenrank.measures import measure_names
-from evenrank.query_sums import stacked, statistics, unstacked
+from evenrank.query_sums import quotient
+from evenrank.statistic import statistics
 
 ITEMS = 10
 NAMES = measure_names((1, 3, 5, 10), ("ndcg", "precision", "recall", "dp", "eop", "eod", "four_fifths", "exposure_gap"))
@@ -66,8 +67,11 @@ def main() -> None:
     difference = 0.0
     for drawn, (_, theirs) in zip(draws, took, strict=True):
         counts = np.bincount(drawn, minlength=queries).astype(float)
-        for stat, gaps in zip(stats, unstacked(stats, counts @ stacked(stats)), strict=True):
-            difference = max(difference, abs(float(stat.value(gaps)) - theirs[stat.name]))
+        for stat in stats:
+            weights = stat.sums.weights
+            times = np.repeat(counts, np.diff(weights.ptr))
+            ratios = quotient(weights.by_column(times * stat.sums.top), weights.by_column(times * weights.weight))
+            difference = max(difference, abs(float(stat.value(stat.gaps(ratios))) - theirs[stat.name]))
     print(f"largest difference of a replicate for the same draws: {difference:.1e}")
 
 

@@ -19,7 +19,8 @@ import common
 import evenrank as er
 from evenrank.intervals import FEW, METHODS, interval_of
 from evenrank.notions import Pairs
-from evenrank.query_sums import Statistic, resampled_sums, stacked, statistics, unstacked
+from evenrank.query_sums import quotient, resampled_ratios
+from evenrank.statistic import Statistic, statistics
 
 SHORTEST, LONGEST = 6, 12
 TRUTH_QUERIES, BLOCK, AT_ONCE = 1_000_000, 20_000, 50
@@ -101,7 +102,7 @@ def tables(population: Population, queries: int, rng: np.random.Generator) -> li
     for kind in kinds(population):
         stat = made[kind.measure]
         if kind.across == "max":
-            cells = stat.bottom.sum(axis=0).reshape(-1, 1, population.groups)
+            cells = stat.sums.weights.total.reshape(-1, 1, population.groups)
             stat = replace(stat, pairs=Pairs.of(cells, across="max", training=False))
         out.append(stat)
     return out
@@ -110,12 +111,14 @@ def tables(population: Population, queries: int, rng: np.random.Generator) -> li
 def truth(population: Population, queries: int) -> list[float]:
     """Each kind's value in the population; what symmetry makes exactly 0 (a ratio: 1) is set to that."""
     rng = np.random.default_rng(0)
-    sums = np.zeros(1)
+    totals = None
     for _ in range(queries // BLOCK):
         stats = tables(population, BLOCK, rng)
-        sums = sums + stacked(stats).sum(axis=0)
+        own = [np.stack([stat.sums.total, stat.sums.weights.total]) for stat in stats]
+        totals = own if totals is None else [one + two for one, two in zip(totals, own, strict=True)]
     values = []
-    for kind, stat, gaps in zip(kinds(population), stats, unstacked(stats, sums), strict=True):
+    for kind, stat, (top, bottom) in zip(kinds(population), stats, totals, strict=True):
+        gaps = stat.gaps(quotient(top, bottom))
         if population.even and stat.kind != "mean":
             values.append(1.0 if stat.kind == "ratio" else 0.0)
         else:
@@ -144,12 +147,14 @@ def simulate(population: Population, queries: int, datasets: int, replicates: in
     for start in range(0, datasets, at_once):
         number = min(at_once, datasets - start)
         drawn = tables(population, number * queries, rng)
-        parts = [slice(i * queries, (i + 1) * queries) for i in range(number)]
-        sets = [[replace(stat, top=stat.top[rows], bottom=stat.bottom[rows]) for stat in drawn] for rows in parts]
-        columns = np.hstack([stacked(stats) for stats in sets])
-        sums = resampled_sums(columns, replicates=replicates, seed=seed * datasets + start)
-        for i, (stats, own) in enumerate(zip(sets, np.split(sums, number, axis=1), strict=True), start):
-            for j, (kind, stat, sample) in enumerate(zip(wanted, stats, unstacked(stats, own), strict=True)):
+        sets = [
+            [replace(stat, sums=stat.sums.part(i * queries, (i + 1) * queries)) for stat in drawn]
+            for i in range(number)
+        ]
+        every = [stat.sums for stats in sets for stat in stats]
+        ratios = iter(resampled_ratios(every, replicates=replicates, seed=seed * datasets + start))
+        for i, stats in enumerate(sets, start):
+            for j, (kind, stat, sample) in enumerate(zip(wanted, stats, ratios, strict=False)):
                 for m, given in enumerate((sample, None)):
                     one = interval_of(stat, given, signed=kind.signed)
                     found[:, i, j, m] = one.low, one.high, one.queries

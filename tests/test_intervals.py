@@ -20,7 +20,8 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.intervals import FEW, METHODS, interval, interval_of, intervals, t_over_normal
 from evenrank.measures import MEASURES
-from evenrank.query_sums import Statistic, resampled_sums, stacked, statistics, unstacked
+from evenrank.query_sums import Columns, Sums, resampled, resampled_ratios
+from evenrank.statistic import Statistic, statistics
 from oracles import Query, as_data, pooled
 from strategies import queries
 
@@ -46,6 +47,26 @@ def lists(q: int = 60, *, groups: str = "ab", seed: int = 0, ties: bool = False)
 def example(q: int = 60, **options: Any) -> tuple[list[float], RankingData]:
     some = lists(q, **options)
     return pooled(some, "scores"), as_data(some)
+
+
+def tables(stat: Statistic) -> tuple[np.ndarray, np.ndarray]:
+    """Each query's numerators and denominators in full, (q, r) each."""
+    weights = stat.sums.weights
+    query = np.repeat(np.arange(weights.n_queries), np.diff(weights.ptr))
+    top, bottom = np.zeros((2, weights.n_queries, weights.width))
+    top[query, weights.column], bottom[query, weights.column] = stat.sums.top, weights.weight
+    return top, bottom
+
+
+def weighted_gaps(stat: Statistic, weight: np.ndarray) -> np.ndarray:
+    """The gaps with each query counted so often."""
+    top, bottom = (weight @ table for table in tables(stat))
+    return stat.gaps(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))
+
+
+def influence_of(stat: Statistic) -> np.ndarray:
+    """(q, J)"""
+    return np.hstack([part for _, part in stat.influence()]).T
 
 
 def close(one: Any, two: Any, tolerance: float = 1e-12) -> bool:
@@ -87,7 +108,7 @@ def test_unknown_groups_are_in_no_cell() -> None:
     shown = [Query(*(column[1:] for column in (q.scores, q.relevance, q.group))) for q in some]
     (with_unknown,) = statistics(pooled(some, "scores"), as_data(hidden), ["dp@3"])
     (without,) = statistics(pooled(shown, "scores"), as_data(shown), ["dp@3"])
-    assert close(with_unknown.bottom, without.bottom)
+    assert close(tables(with_unknown)[1], tables(without)[1])
 
 
 # ---------------------------------------------------------------------- the bootstrap
@@ -112,30 +133,30 @@ def test_a_replicate_is_the_measure_of_the_drawn_queries(groups: str) -> None:
         drawn = rng.integers(0, data.n_queries, data.n_queries)
         counts = np.bincount(drawn, minlength=data.n_queries).astype(float)
         slow = resample_and_recompute(np.array(scores), data, EVERY, drawn)
-        fast = unstacked(stats, counts @ stacked(stats))
-        for stat, gaps in zip(stats, fast, strict=True):
-            assert close(stat.value(gaps), slow[stat.name]), stat.name
+        for stat in stats:
+            assert close(stat.value(weighted_gaps(stat, counts)), slow[stat.name]), stat.name
 
 
 def test_replicates_are_distributed_as_resample_and_recompute() -> None:
     scores, data = example(25)
     names = ["dp@3", "eop@3", "ndcg@3", "four_fifths@3"]
     stats = statistics(scores, data, names)
-    fast = unstacked(stats, resampled_sums(stacked(stats), replicates=4000, seed=0))
+    fast = resampled_ratios([stat.sums for stat in stats], replicates=4000, seed=0)
     rng = np.random.default_rng(1)
     slow = [
         resample_and_recompute(np.array(scores), data, names, rng.integers(0, data.n_queries, data.n_queries))
         for _ in range(400)
     ]
-    for stat, gaps in zip(stats, fast, strict=True):
-        assert ks_2samp(stat.value(gaps), [one[stat.name] for one in slow]).pvalue > 0.01, stat.name
+    for stat, ratios in zip(stats, fast, strict=True):
+        assert ks_2samp(stat.value(stat.gaps(ratios)), [one[stat.name] for one in slow]).pvalue > 0.01, stat.name
 
 
 @pytest.mark.parametrize("cells", [1, 30_000, 1 << 20])
 def test_resampled_counts_are_multinomial_in_chunks_of_any_size(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CELLS", cells)
     q, replicates = 23, 3000
-    counts = resampled_sums(np.eye(q), replicates=replicates, seed=3)
+    each = Sums.of_tables(np.eye(q), np.eye(q))
+    counts = resampled(Columns([(each.weights, each.top)]), replicates=replicates, seed=3).T
     assert (counts.sum(axis=1) == q).all()
     # A count is binomial(q, 1/q): mean 1, variance 1 − 1/q; two counts have covariance −1/q.
     assert np.abs(counts.mean(axis=0) - 1).max() < 5 / sqrt(replicates)
@@ -144,10 +165,34 @@ def test_resampled_counts_are_multinomial_in_chunks_of_any_size(cells: int, monk
 
 
 def test_columns_that_measures_share_are_summed_once() -> None:
-    table = np.array([[1.0, 2.0, 1.0, 3.0, 2.0], [0.0, 5.0, 0.0, 3.0, 5.0]])
-    kept, place = module.distinct(table)
-    assert kept.shape == (2, 3)
-    assert (kept[:, place] == table).all()
+    scores, data = example(groups="abc")
+    names = ["dp@1", "dp@3", "four_fifths@3", "dp@20", "dp@30"]
+    sums = [stat.sums for stat in statistics(scores, data, names)]
+    values = [(each.weights, of) for each in sums for of in (each.top, each.weights.weight)]
+    # Three rates at 1 and at 3, and the items of each group, which at 20 and 30 are all selected.
+    assert Columns(values).width == 9
+    assert Columns(values, distinct=False).width == 30
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_size_of_batches_changes_no_number(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores, data = example(groups="abcde", ties=True)
+    other = np.random.default_rng(0).standard_normal(data.n_rows)
+
+    def found() -> list[Any]:
+        ends = [tuple(one) for one in intervals(scores, data, EVERY, method=method, across="max", replicates=200)]
+        changes = er.compare(scores, other, data, EVERY, replicates=200)
+        audit = er.audit(scores, data, [1, 2, 3, 50], method=method, replicates=200)
+        numbers = [(one.low, one.high, one.p_value) for one in changes]
+        return [ends, numbers, [tuple(one.interval) for one in (*audit.findings, *audit.rates)], audit.text()]
+
+    at_once = found()
+    monkeypatch.setattr("evenrank.statistic.HELD", 1)
+    monkeypatch.setattr("evenrank.query_sums.BLOCK", 7)
+    monkeypatch.setattr("evenrank.statistic.BLOCK", 7)
+    one_by_one = found()
+    assert all(close(one, two) for one, two in zip(at_once[:3], one_by_one[:3], strict=True))
+    assert at_once[3] == one_by_one[3]
 
 
 def test_a_seed_decides_everything() -> None:
@@ -190,16 +235,12 @@ def test_several_measures_together_are_each_alone() -> None:
 # ---------------------------------------------------------------------- the analytic interval
 
 
-def weighted_gaps(stat: Statistic, weight: np.ndarray) -> np.ndarray:
-    return stat.gaps(stat.ratios(weight @ stat.top, weight @ stat.bottom))
-
-
 @pytest.mark.parametrize("groups", ["ab", "abc"])
 def test_influence_is_the_slope_of_the_estimate_in_a_query_s_weight(groups: str) -> None:
     scores, data = example(20, groups=groups)
     step = 1e-6
     for stat in statistics(scores, data, EVERY):
-        influence = stat.influence()
+        influence = influence_of(stat)
         for i in range(data.n_queries):
             nudge = np.zeros(data.n_queries)
             nudge[i] = step
@@ -214,10 +255,13 @@ def test_the_variance_is_the_jackknife_s(name: str) -> None:
     q = data.n_queries
     out = np.array([weighted_gaps(stat, 1.0 - (np.arange(q) == i)) for i in range(q)])
     deviations = out - stat.estimates
-    number = (stat.bottom > 0).any(axis=1).sum()
-    assert close(stat.covariance, (number - 1) / number * deviations.T @ deviations)
+    number = (tables(stat)[1] > 0).any(axis=1).sum()
+    covariance = (number - 1) / number * deviations.T @ deviations
+    assert close(stat.variances, np.diag(covariance))
+    assert close(stat.covariance_root() @ stat.covariance_root().T, covariance)
     # With many queries it is the delta method's, to order 1 / q.
-    assert close(stat.covariance, stat.influence().T @ stat.influence(), 0.3)
+    assert close(covariance, influence_of(stat).T @ influence_of(stat), 0.3)
+    assert close(stat.squares(left_out=False), (influence_of(stat) ** 2).sum(axis=0))
 
 
 def test_the_interval_of_a_mean_is_the_textbook_s() -> None:
@@ -243,9 +287,9 @@ def test_both_methods_agree_with_many_queries(confidence: float) -> None:
 
 
 def test_degrees_of_freedom_count_effective_queries() -> None:
-    equal = Statistic("x", np.ones((8, 1)), np.full((8, 1), 2.0), "mean")
+    equal = Statistic("x", Sums.of_tables(np.ones((8, 1)), np.full((8, 1), 2.0)), "mean")
     assert equal.freedom == 7
-    one_big = Statistic("x", np.ones((8, 1)), np.array([[1e9]] + [[1.0]] * 7), "mean")
+    one_big = Statistic("x", Sums.of_tables(np.ones((8, 1)), np.array([[1e9]] + [[1.0]] * 7)), "mean")
     assert 0 < one_big.freedom < 1e-6
     assert t_over_normal(10) == pytest.approx(t.ppf(0.975, 10) / t.ppf(0.975, 1e12))
     assert t_over_normal(1e9) == pytest.approx(1)
@@ -354,7 +398,8 @@ def test_a_ratio_with_several_empty_groups_is_0_and_with_all_empty_nan() -> None
     def of(*rates: float) -> float:
         count = len(rates)
         pairs = module.Pairs.of(np.ones((1, 1, count)), across="max")
-        stat = Statistic("four_fifths@1", np.array([rates]), np.ones((1, count)), "ratio", pairs)
+        sums = Sums.of_tables(np.array([rates]), np.ones((1, count)))
+        stat = Statistic("four_fifths@1", sums, "ratio", pairs)
         return float(stat.value(stat.estimates))
 
     assert of(0, 0, 0.5) == 0
@@ -454,9 +499,8 @@ def test_small_study_of_coverage() -> None:
     (stat,) = statistics(scores.ravel(), data, ["dp@3"])
     covered = np.zeros((sets, 2))
     for i in range(sets):
-        mine = slice(i * q, (i + 1) * q)
-        part = replace(stat, top=stat.top[mine], bottom=stat.bottom[mine])
-        (sample,) = unstacked([part], resampled_sums(stacked([part]), replicates=500, seed=i))
+        part = replace(stat, sums=stat.sums.part(i * q, (i + 1) * q))
+        (sample,) = resampled_ratios([part.sums], replicates=500, seed=i)
         for m, given_sample in enumerate((sample, None)):
             found = interval_of(part, given_sample, signed=True)
             covered[i, m] = found.low <= 0 <= found.high

@@ -21,7 +21,7 @@ LAYERS = [
     {"row_checks", "data", "ranking"},
     {"notions", "losses", "targets"},
     {"measures", "moments"},
-    {"query_sums", "intervals", "comparisons", "bounds"},
+    {"query_sums", "statistic", "intervals", "comparisons", "bounds"},
     {"io", "features", "datasets"},
     {"rankers"},
     {"linear", "rerankers", "boosting"},

@@ -209,3 +209,16 @@ def test_gather_of_a_run_is_a_view() -> None:
 def test_long_lists_of_names_are_cut() -> None:
     assert listed("abc") == "'a', 'b', 'c'"
     assert listed(range(20)).endswith("10, 11, … (20 in all)")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 1000])
+def test_how_many_rows_are_looked_at_a_time_changes_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenrank.row_checks.LABELS", rows)
+    labels = ["b", None, "a", float("nan"), "b", "", "c", "a"]
+    query, items = [1, 1, 1, 2, 2, 2, 3, 3], ["x", "y", "z", "x", "y", "z", "x", "y"]
+    data = RankingData.from_arrays(np.zeros((8, 1)), np.zeros(8), labels, query, item_ids=items)
+    assert data.group.tolist() == [1, -1, 0, -1, 1, -1, 2, 0]
+    assert data.group_names == ("a", "b", "c")
+    for twice in (["x", "y", "z", "x", "x", "z", "x", "y"], [1, 2, 3, 1, 1, 3, 1, 2]):
+        with pytest.raises(DataError, match=r"row 4: item ('x'|1) occurs twice in query 2 \(first at row 3\)"):
+            RankingData.from_arrays(np.zeros((8, 1)), np.zeros(8), labels, query, item_ids=twice)

@@ -27,7 +27,8 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.measures import parse_measure
 from evenrank.notions import NOTIONS, NotionLike, Pairs, as_notion, bind
-from evenrank.query_sums import Statistic, statistics
+from evenrank.query_sums import Sums
+from evenrank.statistic import Statistic, statistics
 
 METHODS = ("bernstein", "hoeffding")
 KINDS = ("uniform", "fixed", "hoeffding")
@@ -256,44 +257,55 @@ def certify(stat: Statistic, delta: float, *, method: str = "bernstein", list_le
     """`certified` of a violation whose sums were taken already."""
     assert stat.pairs is not None
     low, high = cell_limits(stat, delta, method, list_length)
-    estimate = float(stat.value(stat.gaps(stat.ratios(stat.top.sum(axis=0), stat.bottom.sum(axis=0)))))
+    estimate = float(stat.value(stat.estimates))
     bound = math.nan if stat.pairs.missing else _largest(stat.pairs, low, high)
-    return Certificate(stat.name, estimate, bound, delta, method, len(stat.top), list_length)
+    return Certificate(stat.name, estimate, bound, delta, method, stat.sums.weights.n_queries, list_length)
 
 
 def cell_limits(
     stat: Statistic, delta: float, method: str, length: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Limits that hold for all the compared cells' rates at once with probability 1 − δ, (cells,) each."""
-    assert stat.pairs is not None
-    used = np.unique(np.concatenate([stat.pairs.a, stat.pairs.b]))
-    cells = stat.top.shape[1]
-    low, high = np.zeros(cells), np.ones(cells)
-    for cell in used.tolist():
-        a, b = stat.top[:, cell] / length, stat.bottom[:, cell] / length
-        rates = np.linspace(0, 1, GRID)
-        keeps = _plausible(a, b, rates, delta / max(1, len(used)), method)
-        inside = np.flatnonzero(keeps)
-        if len(inside):
-            # One step of the grid outwards keeps the limits valid between its points.
-            low[cell] = rates[max(inside[0] - 1, 0)]
-            high[cell] = rates[min(inside[-1] + 1, GRID - 1)]
+    low, high = np.zeros(stat.sums.weights.width), np.ones(stat.sums.weights.width)
+    rates = np.linspace(0, 1, GRID)
+    keeps = _plausible(stat, rates, delta / max(1, len(stat.used)), method, length)
+    some = keeps.any(axis=1)
+    first, last = keeps.argmax(axis=1)[some], GRID - 1 - keeps[:, ::-1].argmax(axis=1)[some]
+    # One step of the grid outwards keeps the limits valid between its points.
+    low[stat.used[some]] = rates[np.maximum(first - 1, 0)]
+    high[stat.used[some]] = rates[np.minimum(last + 1, GRID - 1)]
     return low, high
 
 
 def _plausible(
-    a: NDArray[np.float64], b: NDArray[np.float64], rates: NDArray[np.float64], delta: float, method: str
+    stat: Statistic, rates: NDArray[np.float64], delta: float, method: str, length: int
 ) -> NDArray[np.bool_]:
-    """Which rates γ the data do not refute: |mean of a − γ b| within its inequality's reach, (rates,)."""
-    n = len(a)
-    distance = np.abs(a.mean() - rates * b.mean())
+    """Which rates γ the data do not refute: |mean of a − γ b| within its inequality's reach, (used cells, rates)."""
+    n = stat.sums.weights.n_queries
+    a, b, spread_a, together, spread_b = (values[stat.used, None] for values in _moments(stat.sums, length))
+    distance = np.abs(a - rates * b)
     if method == "hoeffding":
         return np.asarray(distance <= math.sqrt(math.log(2 / delta) / (2 * n)))
     # Maurer and Pontil's empirical Bernstein inequality for range 1, both tails.
-    spread = np.cov(a, b) if n > 1 else np.zeros((2, 2))
-    variance = np.maximum(spread[0, 0] - 2 * rates * spread[0, 1] + rates**2 * spread[1, 1], 0)
+    variance = np.maximum(spread_a - 2 * rates * together + rates**2 * spread_b, 0)
     tail = math.log(4 / delta)
     return np.asarray(distance <= np.sqrt(2 * variance * tail / n) + 7 * tail / (3 * max(1, n - 1)))
+
+
+def _moments(sums: Sums, length: int) -> tuple[NDArray[np.float64], ...]:
+    """Means over the queries of a cell's selected and all items, over the list length, and their (co)variances."""
+    weights = sums.weights
+    n = weights.n_queries
+    a, b = sums.top / length, weights.weight / length
+    means = weights.by_column(a) / n, weights.by_column(b) / n
+    # The queries without an item in the cell are as far from the means as these are from 0.
+    rest = n - weights.queries
+    from_means = a - means[0][weights.column], b - means[1][weights.column]
+    spreads = [
+        (weights.by_column(from_means[i] * from_means[j]) + rest * means[i] * means[j]) / max(1, n - 1)
+        for i, j in ((0, 0), (0, 1), (1, 1))
+    ]
+    return (*means, *spreads)
 
 
 def _largest(pairs: Pairs, low: NDArray[np.float64], high: NDArray[np.float64]) -> float:

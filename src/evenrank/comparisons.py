@@ -12,7 +12,8 @@ from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.intervals import LEAST_FREEDOM, REPLICATES, check_confidence, check_replicates, t_over_normal
 from evenrank.notions import Pairs
-from evenrank.query_sums import Statistic, by_id, resampled_sums, stacked, statistics, swapped_sums, unstacked
+from evenrank.query_sums import resampled_ratios, swapped_ratios
+from evenrank.statistic import RankedQueries, Statistic
 
 CLEAR = 3.0  # standard errors from 0 at which a gap's sign is taken as known
 ROUNDING = 1e-12  # a swap of all queries, or of those that do not differ, is as extreme as none
@@ -67,33 +68,28 @@ def compare(
     check_confidence(confidence)
     check_replicates(replicates)
     names = [measures] if isinstance(measures, str) else list(measures)
-    one, two = (statistics(scores, data, names, across=across) for scores in (a, b))
-    if data.n_queries < 2:
-        raise DataError(f"a comparison over queries needs at least two; the data has {data.n_queries}.")
-    tables = by_id(stacked(one), data), by_id(stacked(two), data)
-    drawn = resampled_sums(np.hstack(tables), replicates=replicates, seed=seed)
-    half = tables[0].shape[1]
-    swapped = swapped_sums(*tables, replicates=replicates, seed=seed)
+    first = RankedQueries(a, data)
+    second = first.ranked_by(b)
     found, p_values = [], []
-    for stat, other, *resampled, left, right in zip(
-        one,
-        two,
-        unstacked(one, drawn[:, :half]),
-        unstacked(two, drawn[:, half:]),
-        unstacked(one, swapped[0]),
-        unstacked(two, swapped[1]),
-        strict=True,
-    ):
-        before, after = float(stat.value(stat.estimates)), float(stat.value(other.estimates))
-        difference = after - before
-        reach, p = np.nan, np.nan
-        if np.isfinite(difference):
-            reach = _reach(stat, other, resampled[0], resampled[1], confidence)
-            milder = np.abs(stat.value(right) - stat.value(left)) < abs(difference) - ROUNDING
-            p = (1 + replicates - int(milder.sum())) / (1 + replicates)
-        low, high = np.clip([difference - reach, difference + reach], -1, 1).tolist()
-        p_values.append(p)
-        found.append((stat.name, before, after, difference, low, high))
+    for batch in first.batches([[name, name] for name in names], replicates=2 * replicates):
+        one, two = (ranked.statistics([names[i] for i in batch], across=across) for ranked in (first, second))
+        if data.n_queries < 2:
+            raise DataError(f"a comparison over queries needs at least two; the data has {data.n_queries}.")
+        sums = [[stat.sums for stat in stats] for stats in (one, two)]
+        drawn = resampled_ratios([*sums[0], *sums[1]], replicates=replicates, seed=seed)
+        swapped = swapped_ratios(*sums, replicates=replicates, seed=seed)
+        for stat, other, *resampled, turned in zip(
+            one, two, drawn[: len(one)], drawn[len(one) :], swapped, strict=True
+        ):
+            before, after = float(stat.value(stat.estimates)), float(stat.value(other.estimates))
+            difference = after - before
+            reach, p = np.nan, np.nan
+            if np.isfinite(difference):
+                reach = _reach(stat, other, resampled[0], resampled[1], confidence)
+                p = _p_value(stat, *turned, difference)
+            low, high = np.clip([difference - reach, difference + reach], -1, 1).tolist()
+            p_values.append(p)
+            found.append((stat.name, before, after, difference, low, high))
     adjusted = holm(np.array(p_values))
     return [
         Comparison(*entry, p_value=p, adjusted=float(corrected), confidence=confidence)
@@ -101,39 +97,57 @@ def compare(
     ]
 
 
+def _p_value(stat: Statistic, left: NDArray[np.float64], right: NDArray[np.float64], difference: float) -> float:
+    """The share of random swaps, from their ratios (r, replicates), that differ no less than the two rankings."""
+    replicates = int(left.shape[1])
+    milder = 0
+    for part in stat.few_at_a_time(replicates):
+        swapped = stat.value(stat.gaps(right[:, part])) - stat.value(stat.gaps(left[:, part]))
+        milder += int((np.abs(swapped) < abs(difference) - ROUNDING).sum())
+    return (1 + replicates - milder) / (1 + replicates)
+
+
 def _reach(
     one: Statistic, two: Statistic, first: NDArray[np.float64], second: NDArray[np.float64], confidence: float
 ) -> float:
-    """How far the difference of two measures may be from the truth, from their resampled gaps (replicates, J) each."""
+    """How far the difference of two measures may be from the truth, from their resampled ratios (r, replicates)."""
     if one.freedom < LEAST_FREEDOM:
         return np.inf
     widen = t_over_normal(one.freedom, confidence) * np.sqrt(1 + 1 / one.freedom)
-    moves = (first - one.estimates) * widen, (second - two.estimates) * widen
-    sizes = np.abs(moves[1] - moves[0])[:, 0] if one.pairs is None else _moves_of_differences(one, two, *moves)
+    if one.pairs is None:
+        moves = [stat.gaps(drawn)[0] - stat.estimates[0] for stat, drawn in ((one, first), (two, second))]
+        sizes = np.abs(moves[1] - moves[0]) * widen
+    else:
+        sizes = _moves_of_differences([one, two], [first, second], float(widen))
     return float(np.nanquantile(sizes, confidence))
 
 
 def _moves_of_differences(
-    one: Statistic, two: Statistic, first: NDArray[np.float64], second: NDArray[np.float64]
+    stats: list[Statistic], drawn: list[NDArray[np.float64]], widen: float
 ) -> NDArray[np.float64]:
-    """The largest size of the move of Γ(b) − Γ(a) that moves of the gaps (replicates, J) can make, (replicates,).
+    """The largest size of the move of Γ(b) − Γ(a) that resampled ratios (r, replicates) of both make, (replicates,).
 
     A gap far from 0 moves its absolute value by its own move, with the gap's sign. Near 0 the sign is unknown, and the
     absolute value moves by at most the size of the gap's move either way. If that is so in both rankings, then also
     | |g_b| − |g_a| | ≤ |g_b − g_a|, which is small for similar rankings.
     """
-    assert one.pairs is not None
+    pairs = stats[0].pairs
+    assert pairs is not None
+    levels = [stat.levels(ratios) for stat, ratios in zip(stats, drawn, strict=True)]
     # A ratio is exp(−L), L the largest gap of logarithms: its moves are those of L times the ratio.
-    scales = [float(s.value(s.estimates)) if s.kind == "ratio" else 1.0 for s in (one, two)]
-    low = high = np.zeros(len(first))
-    for members, weight in _blocks(one.pairs):
-        gaps = one.estimates[members], two.estimates[members]
-        moves = first[:, members], second[:, members]
+    scales = [float(s.value(s.estimates)) if s.kind == "ratio" else 1.0 for s in stats]
+    low = high = np.zeros(drawn[0].shape[1])
+    for members, weight in _blocks(pairs):
+        gaps = [stat.estimates[members] for stat in stats]
+        moves = [
+            (level[pairs.a[members]] - level[pairs.b[members]] - gap[:, None]) * widen
+            for level, gap in zip(levels, gaps, strict=True)
+        ]
         signed = [_signed_move(g, m) for g, m in zip(gaps, moves, strict=True)]
-        either = [scale * np.abs(m).max(axis=1) for scale, m in zip(scales, moves, strict=True)]
+        either = [scale * np.abs(m).max(axis=0) for scale, m in zip(scales, moves, strict=True)]
         if signed[0] is None and signed[1] is None:
             sizes = [scale * np.abs(g).max() for scale, g in zip(scales, gaps, strict=True)]
-            shared = np.abs(gaps[1] - gaps[0]).max() + np.abs(moves[1] - moves[0]).max(axis=1)
+            shared = np.abs(gaps[1] - gaps[0]).max() + np.abs(moves[1] - moves[0]).max(axis=0)
             most = np.minimum(either[0] + either[1], abs(sizes[1] - sizes[0]) + max(scales) * shared)
             low, high = low - weight * most, high + weight * most
             continue
@@ -153,13 +167,13 @@ def _blocks(pairs: Pairs) -> list[tuple[NDArray[np.int64], float]]:
 
 
 def _signed_move(gaps: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Moves of the largest absolute gap, (replicates,); None if its sign, or which it is, is not clear."""
-    turned = moves * np.sign(gaps)
+    """Moves, of (J, replicates), of the largest absolute gap; None if its sign, or which it is, is not clear."""
+    turned = moves * np.sign(gaps)[:, None]
     lead = int(np.argmax(np.abs(gaps)))
     margin = np.abs(gaps[lead]) - np.abs(gaps)
-    spread = np.nanstd(turned[:, [lead]] - turned, axis=0)
-    margin[lead], spread[lead] = np.abs(gaps[lead]), np.nanstd(turned[:, lead])
-    return turned[:, lead] if (margin > CLEAR * spread).all() else None
+    spread = np.nanstd(turned[lead] - turned, axis=1)
+    margin[lead], spread[lead] = np.abs(gaps[lead]), np.nanstd(turned[lead])
+    return turned[lead] if (margin > CLEAR * spread).all() else None
 
 
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:

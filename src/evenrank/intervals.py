@@ -17,7 +17,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.query_sums import TINY, Statistic, by_id, resampled_sums, stacked, statistics, unstacked
+from evenrank.query_sums import resampled_ratios
+from evenrank.statistic import TINY, RankedQueries, Statistic
 
 METHODS = ("bootstrap", "analytic")
 REPLICATES = 2000
@@ -110,29 +110,33 @@ def intervals(
     check_confidence(confidence)
     check_replicates(replicates)
     choose(method, METHODS, what="method")
-    stats = statistics(scores, data, measures, across=across)
-    if data.n_queries < 2:
-        raise DataError(f"an interval over queries needs at least two; the data has {data.n_queries}.")
-    for stat in stats:
-        if signed and (stat.kind != "gap" or data.n_groups != 2):
-            raise ConfigError(
-                f"signed=True is for violations with two groups; got {stat.name!r} with {data.n_groups} groups."
-            )
-        if 0 < stat.queries < FEW:
-            which = "bear on it" if stat.pairs is None else "have an item of the rarest cell"
-            warnings.warn(
-                f"{stat.name}: queries that {which}: only {stat.queries}; its interval is rough",
-                DataWarning,
-                stacklevel=3,
-            )
-    drawn: Sequence[NDArray[np.float64] | None] = [None] * len(stats)
-    if method == "bootstrap":
-        table = by_id(stacked(stats), data)
-        drawn = unstacked(stats, resampled_sums(table, replicates=replicates, seed=seed))
-    return [
-        interval_of(stat, sample, confidence=confidence, signed=signed, seed=seed)
-        for stat, sample in zip(stats, drawn, strict=True)
-    ]
+    ranked = RankedQueries(scores, data)
+    names = list(measures)
+    found: list[Interval] = []
+    for batch in ranked.batches([[name] for name in names], replicates=replicates):
+        stats = ranked.statistics([names[i] for i in batch], across=across)
+        if data.n_queries < 2:
+            raise DataError(f"an interval over queries needs at least two; the data has {data.n_queries}.")
+        for stat in stats:
+            if signed and (stat.kind != "gap" or data.n_groups != 2):
+                raise ConfigError(
+                    f"signed=True is for violations with two groups; got {stat.name!r} with {data.n_groups} groups."
+                )
+            if 0 < stat.queries < FEW:
+                which = "bear on it" if stat.pairs is None else "have an item of the rarest cell"
+                warnings.warn(
+                    f"{stat.name}: queries that {which}: only {stat.queries}; its interval is rough",
+                    DataWarning,
+                    stacklevel=3,
+                )
+        drawn: Sequence[NDArray[np.float64] | None] = [None] * len(stats)
+        if method == "bootstrap":
+            drawn = resampled_ratios([stat.sums for stat in stats], replicates=replicates, seed=seed)
+        found += [
+            interval_of(stat, sample, confidence=confidence, signed=signed, seed=seed)
+            for stat, sample in zip(stats, drawn, strict=True)
+        ]
+    return found
 
 
 def interval_of(
@@ -143,7 +147,7 @@ def interval_of(
     signed: bool = False,
     seed: int = 0,
 ) -> Interval:
-    """The interval of one statistic: by bootstrap from resampled gaps (replicates, J), else analytic."""
+    """The interval of one statistic: by bootstrap from resampled ratios (r, replicates), else analytic."""
     method = METHODS[0] if sample is not None else METHODS[1]
     if stat.queries == 0 or not np.isfinite(stat.estimates).all():
         return Interval(stat.name, np.nan, np.nan, np.nan, confidence, method, stat.queries)
@@ -154,9 +158,9 @@ def interval_of(
         low, high = floor, 1.0
     elif stat.kind == "ratio" and estimate == 0:
         # A group never selected: resampling cannot select it either.
-        highest = np.nanmax(stat.ratios(stat.top.sum(axis=0), stat.bottom.sum(axis=0)))
+        highest = np.nanmax(stat.sums.ratios)
         low, high = 0.0, unseen(stat.queries, confidence) / highest
-    elif not np.diag(stat.covariance).max() > CONSTANT:
+    elif not stat.variances.max() > CONSTANT:
         reach = unseen(stat.queries, confidence)
         low, high = estimate - reach, estimate + reach
     elif stat.kind == "ratio":
@@ -166,11 +170,13 @@ def interval_of(
         reach = _reach(stat, sample, confidence, seed)
         low, high = estimate - reach, estimate + reach
     elif sample is None:
-        reach = float(np.sqrt(stat.covariance.mean())) * student(stat.freedom, confidence)
+        root = stat.covariance_root().mean(axis=0)
+        reach = float(np.sqrt(root @ root)) * student(stat.freedom, confidence)
         low, high = estimate - reach, estimate + reach
     else:
         ends = [(1 - confidence) / 2, (1 + confidence) / 2]
-        low, high = estimate + np.nanquantile(_widened(stat, sample, confidence).mean(axis=1), ends)
+        moves = (stat.gaps(sample) - stat.estimates[:, None]) * _widening(stat, confidence)[:, None]
+        low, high = estimate + np.nanquantile(moves.mean(axis=0), ends)
     return Interval(
         stat.name, estimate, float(max(floor, low)), float(min(1.0, high)), confidence, method, stat.queries
     )
@@ -179,23 +185,37 @@ def interval_of(
 def _reach(stat: Statistic, sample: NDArray[np.float64] | None, confidence: float, seed: int) -> float:
     """The quantile of Γ(deviations of the gaps)."""
     assert stat.pairs is not None
-    if sample is not None:
-        deviations = _widened(stat, sample, confidence)
-    else:
-        covariance = stat.covariance
-        if len(covariance) == 1:
-            return float(np.sqrt(covariance[0, 0]) * stat.pairs.weight[0]) * student(stat.freedom, confidence)
-        values, vectors = np.linalg.eigh(covariance)
-        # The symmetric root, without directions that only rounding fills, is the same however eigh turns its vectors.
-        kept = np.sqrt(np.where(values > 1e-12 * values[-1], values, 0.0))
-        root = vectors * kept @ vectors.T
-        deviations = _normals(len(root), seed) @ root * t_over_normal(stat.freedom, confidence)
-    return float(np.nanquantile(stat.pairs.value(deviations.T), confidence))
+    if sample is None and len(stat.estimates) == 1:
+        return float(np.sqrt(stat.variances[0]) * stat.pairs.weight[0]) * student(stat.freedom, confidence)
+    sizes = _normal_sizes(stat, confidence, seed) if sample is None else _resampled_sizes(stat, sample, confidence)
+    return float(np.nanquantile(sizes, confidence))
 
 
-@lru_cache(maxsize=8)
-def _normals(columns: int, seed: int) -> NDArray[np.float64]:
-    return np.random.default_rng(seed).standard_normal((NORMALS, columns))
+def _resampled_sizes(stat: Statistic, sample: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+    """Γ of the deviations of resampled gaps from the estimates, widened, (replicates,)."""
+    assert stat.pairs is not None
+    widening = _widening(stat, confidence)
+    sizes = np.empty(sample.shape[1])
+    for part in stat.few_at_a_time(len(sizes)):
+        moves = stat.gaps(sample[:, part])
+        moves -= stat.estimates[:, None]
+        moves *= widening[:, None]
+        sizes[part] = stat.pairs.value(moves)
+    return sizes
+
+
+def _normal_sizes(stat: Statistic, confidence: float, seed: int) -> NDArray[np.float64]:
+    """Γ of normal deviations that have the jackknife's covariance, widened by Student's t, (`NORMALS`,)."""
+    assert stat.pairs is not None
+    vectors, lengths, _ = np.linalg.svd(stat.covariance_root(), full_matrices=False)
+    # The symmetric root, without directions that only rounding fills, is the same however the vectors turn.
+    kept = np.where(lengths**2 > 1e-12 * lengths[0] ** 2, lengths, 0.0) * t_over_normal(stat.freedom, confidence)
+    rng = np.random.default_rng(seed)
+    sizes = np.empty(NORMALS)
+    for part in stat.few_at_a_time(NORMALS):
+        normals = rng.standard_normal((len(sizes[part]), len(vectors)))
+        sizes[part] = stat.pairs.value((vectors * kept) @ (normals @ vectors).T)
+    return sizes
 
 
 def unseen(queries: int, confidence: float) -> float:
@@ -209,12 +229,11 @@ def unseen(queries: int, confidence: float) -> float:
     return float(1 - ((1 - confidence) / 2) ** (1 / queries))
 
 
-def _widened(stat: Statistic, sample: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
-    """Deviations of resampled gaps from the estimate, widened to the jackknife's error and Student's t, (draws, J)."""
-    plain = (stat.influence() ** 2).sum(axis=0)
-    ratio = np.diag(stat.covariance) / np.where(plain > 0, plain, 1.0)
-    scale = np.where(plain > 0, np.sqrt(ratio), 1.0)
-    return np.asarray((sample - stat.estimates) * (scale * t_over_normal(stat.freedom, confidence)))
+def _widening(stat: Statistic, confidence: float) -> NDArray[np.float64]:
+    """By how much resampled deviations of the gaps are widened, to the jackknife's error and Student's t, (J,)."""
+    plain = stat.squares(left_out=False)
+    ratio = stat.variances / np.where(plain > 0, plain, 1.0)
+    return np.asarray(np.where(plain > 0, np.sqrt(ratio), 1.0) * t_over_normal(stat.freedom, confidence))
 
 
 def student(freedom: float, confidence: float) -> float:

@@ -1,224 +1,246 @@
-"""Measures as sums over queries: taken once, then resampled or swapped by a matrix product.
+"""Sums over queries, taken once, then resampled or swapped by a matrix product.
 
-A `Statistic` holds each query's part of the numerators and denominators a measure is made of; whatever is drawn from
-the queries, with replacement or not, is a product of counts with those.
+Every measure here is made of ratios of two sums over queries. A query bears on few of them: on those of the groups that
+are in its list. So only the parts that are there are held, query by query, and tables of all ratios are made for a few
+queries at a time: memory grows with the rows, not with queries × groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from evenrank.data import RankingData
-from evenrank.errors import DataError
-from evenrank.measures import Evaluation, parse_measure
-from evenrank.notions import NOTIONS, Cells, Contrast, Pairs, bind
-from evenrank.ranking import Ranking
+from evenrank.notions import Pairs
 
-CELLS = 1 << 20
-TINY = 1e-200  # stands for a rate of 0 where logarithms are taken
+CELLS = 1 << 20  # counts of draws held at a time; the draws of a seed depend on it
+BLOCK = 1 << 16  # numbers of a block that a processor's cache holds
 
 
 @dataclass(frozen=True, eq=False)
-class Statistic:
-    """A measure as ratios of sums over queries.
+class Weights:
+    """The denominators: each query's weight in each of ``width`` ratios, held where it is above 0.
 
     Attributes
     ----------
-    name : the measure's
-    top, bottom : (q, r) each query's part of the numerators and denominators of r ratios
-    kind : "mean", "gap" (Γ of the ratios) or "ratio" (lowest over highest)
-    pairs : which ratios are compared; None for a plain mean
+    ptr : (q + 1,) the entries of query i are ``ptr[i]:ptr[i + 1]``
+    column : (entries,) the ratio each bears on
+    weight : (entries,)
     """
 
-    name: str
+    ptr: NDArray[np.int64]
+    column: NDArray[np.int32]
+    weight: NDArray[np.float64]
+    width: int
+
+    @classmethod
+    def of(cls, key: NDArray[np.int64], weight: NDArray[np.float64], n_queries: int, width: int) -> Weights:
+        """From increasing keys, query · width + column."""
+        query = key // width
+        ptr = np.searchsorted(query, np.arange(n_queries + 1))
+        return cls(ptr, (key - query * width).astype(np.int32), weight, width)
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.ptr) - 1
+
+    @cached_property
+    def total(self) -> NDArray[np.float64]:
+        """Of each ratio, (width,)."""
+        return self.by_column(self.weight)
+
+    @cached_property
+    def queries(self) -> NDArray[np.int64]:
+        """Queries that bear on each ratio, (width,)."""
+        return np.bincount(self.column, minlength=self.width)
+
+    @cached_property
+    def squares(self) -> NDArray[np.float64]:
+        """Sums of squared weights, (width,)."""
+        return self.by_column(self.weight**2)
+
+    def by_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums of a value for each entry, (width,)."""
+        return np.bincount(self.column, values, minlength=self.width).astype(np.float64, copy=False)
+
+    def queries_with(self, used: NDArray[np.int64]) -> int:
+        """How many queries bear on at least one of the given ratios."""
+        wanted = np.zeros(self.width, bool)
+        wanted[used] = True
+        before = np.concatenate([[0], np.cumsum(wanted[self.column])])[self.ptr]
+        return int(np.count_nonzero(np.diff(before)))
+
+    def tables(self, values: NDArray[np.float64], width: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """Values of the entries as tables (width, queries) of a few queries each, and the first query's number.
+
+        What is made of a table may have ``width`` numbers for each query and stays small.
+        """
+        columns = Columns([(self, values)])
+        step = max(1, BLOCK // max(width, self.width, 1))
+        for start in range(0, self.n_queries, step):
+            yield start, columns.table(start, min(start + step, self.n_queries))
+
+    def part(self, start: int, stop: int) -> tuple[Weights, slice]:
+        """Of some queries alone, and which entries those are."""
+        entries = slice(self.ptr[start], self.ptr[stop])
+        ptr = self.ptr[start : stop + 1] - self.ptr[start]
+        return Weights(ptr, self.column[entries], self.weight[entries], self.width), entries
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Each query's part of the numerators and denominators of some ratios; ``top`` has a number for each entry."""
+
+    weights: Weights
     top: NDArray[np.float64]
-    bottom: NDArray[np.float64]
-    kind: str
-    pairs: Pairs | None = None
+    _squares: dict[Any, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of_tables(cls, top: NDArray[Any], bottom: NDArray[Any]) -> Sums:
+        """From tables (q, r) of both."""
+        key = np.flatnonzero(bottom.ravel() > 0)
+        weight = bottom.ravel()[key].astype(np.float64)
+        return cls(Weights.of(key, weight, *bottom.shape), top.ravel()[key].astype(np.float64))
+
+    def part(self, start: int, stop: int) -> Sums:
+        """Of some queries alone."""
+        weights, entries = self.weights.part(start, stop)
+        return Sums(weights, self.top[entries])
 
     @cached_property
-    def used(self) -> NDArray[np.int64]:
-        """The ratios that are compared."""
-        return np.arange(self.top.shape[1]) if self.pairs is None else np.union1d(self.pairs.a, self.pairs.b)
+    def total(self) -> NDArray[np.float64]:
+        """The numerators over all queries, (r,)."""
+        return self.weights.by_column(self.top)
 
-    @property
-    def queries(self) -> int:
-        """Queries that bear on the ratio with the fewest."""
-        if self.pairs is not None and self.pairs.missing:
-            return 0
-        return int((self.bottom[:, self.used] > 0).sum(axis=0).min(initial=len(self.bottom)))
+    @cached_property
+    def ratios(self) -> NDArray[np.float64]:
+        """Over all queries, (r,); NaN where no query bears on it."""
+        return quotient(self.total, self.weights.total)
 
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom: (Σb)² / Σb² − 1 over the queries of the ratio where that is least.
+    def deviation(self, *, left_out: bool, logs: bool = False) -> NDArray[np.float64]:
+        """Each entry's first-order share in the deviation of its ratio (or its logarithm) from the truth, (entries,).
 
-        Queries of equal weight b count in full; one with most of a cell's items leaves next to none.
+        With ``left_out``, what leaving the query out does to the ratio, sign reversed (to first order for a logarithm).
         """
-        bottom = self.bottom[:, self.used]
-        squares = (bottom**2).sum(axis=0)
-        return float((bottom.sum(axis=0) ** 2 / np.where(squares > 0, squares, np.inf)).min(initial=np.inf)) - 1
+        column, weight = self.weights.column, self.weights.weight
+        rest = self.weights.total[column]
+        if left_out:
+            rest = rest - weight
+        share = quotient(self.top - self.ratios[column] * weight, rest)
+        return quotient(share, self.ratios[column]) if logs else share
 
-    @cached_property
-    def estimates(self) -> NDArray[np.float64]:
-        """The gaps on all queries, (J,)."""
-        return self.gaps(self.ratios(self.top.sum(axis=0), self.bottom.sum(axis=0)))
+    def squares(self, *, left_out: bool) -> NDArray[np.float64]:
+        """Sums over queries of the squared deviations of each ratio, (r,)."""
+        if left_out not in self._squares:
+            self._squares[left_out] = self.weights.by_column(self.deviation(left_out=left_out) ** 2)
+        return self._squares[left_out]
 
-    def ratios(self, top: NDArray[Any], bottom: NDArray[Any]) -> NDArray[np.float64]:
-        """Of sums (…, r)."""
-        out = np.full(np.shape(top), np.nan)
-        np.divide(top, bottom, out=out, where=np.asarray(bottom) > 0)
-        return out
-
-    def gaps(self, ratios: NDArray[Any]) -> NDArray[np.float64]:
-        """Signed differences (…, J), of logarithms for kind "ratio"; a mean is its own only 'gap'."""
-        if self.pairs is None:
-            return np.asarray(ratios)
-        if self.kind == "ratio":
-            some = ratios[..., self.used].max(axis=-1, keepdims=True, initial=0) > 0
-            ratios = np.log(np.maximum(np.where(some, ratios, np.nan), TINY))
-        return np.asarray(ratios[..., self.pairs.a] - ratios[..., self.pairs.b])
-
-    def value(self, gaps: NDArray[Any]) -> NDArray[np.float64]:
-        """The measure from its gaps (…, J)."""
-        if self.pairs is None:
-            return np.asarray(gaps[..., 0])
-        value = self.pairs.value(np.moveaxis(gaps, -1, 0))
-        if self.pairs.missing:
-            return np.full_like(value, np.nan)
-        if self.kind == "ratio":
-            return np.where(value > -np.log(TINY) / 2, 0.0, np.exp(-value))
-        return value
-
-    def influence(self, *, left_out: bool = False) -> NDArray[np.float64]:
-        """Each query's influence on the gaps, (q, J): its first-order share in the deviation from the truth.
-
-        With ``left_out``, what leaving the query out does to the gaps, sign reversed (for kind "ratio" to first order).
-        """
-        total = self.bottom.sum(axis=0)
-        ratios = self.ratios(self.top.sum(axis=0), total)
-        rest = total - self.bottom if left_out else total
-        each = np.full(self.top.shape, np.nan)
-        np.divide(self.top - ratios * self.bottom, rest, out=each, where=np.broadcast_to(rest > 0, each.shape))
-        if self.kind == "ratio":
-            each /= np.where(ratios > 0, ratios, np.nan)
-        if self.pairs is None:
-            return each
-        return np.asarray(each[:, self.pairs.a] - each[:, self.pairs.b])
-
-    @cached_property
-    def covariance(self) -> NDArray[np.float64]:
-        """The jackknife's, of the gaps, (J, J)."""
-        number = int((self.bottom[:, self.used] > 0).any(axis=1).sum())
-        left_out = self.influence(left_out=True)
-        return np.asarray(left_out.T @ left_out * ((number - 1) / max(number, 1)))
+    def gap_squares(self, pairs: Pairs, *, left_out: bool, logs: bool) -> NDArray[np.float64]:
+        """Sums over queries of the squared deviations of each difference of two ratios, (J,)."""
+        key = (left_out, logs, pairs.a.tobytes(), pairs.b.tobytes())
+        if key not in self._squares:
+            total = np.zeros(len(pairs.a))
+            deviation = self.deviation(left_out=left_out, logs=logs)
+            for _, table in self.weights.tables(deviation, len(total)):
+                gaps = table[pairs.a] - table[pairs.b]
+                total += np.einsum("jq,jq->j", gaps, gaps)
+            self._squares[key] = total
+        return self._squares[key]
 
 
-def statistics(
-    scores: ArrayLike, data: RankingData, measures: Iterable[str], *, across: str = "mean", ties: str = "average"
-) -> list[Statistic]:
-    """The sums of each measure, once; ``scores`` (n,) in the caller's row order."""
-    stored = data.to_stored(scores)
-    if stored.ndim != 1:
-        raise DataError(f"intervals take one score a row, ({data.n_rows},); got shape {stored.shape}.")
-    ev = Evaluation(data, Ranking(stored, data.query_ptr, ties=ties), across=across)
-    contrasts: dict[str, tuple[Contrast, Pairs]] = {}
-    out = []
-    for name in measures:
-        item, k = parse_measure(name)
-        if item.pooled is None:
-            values = item.per_query(ev, k)
-            exists = ~np.isnan(values)
-            known = np.where(exists, values, 0.0)
-            out.append(Statistic(name, known[:, None], exists[:, None].astype(np.float64), "mean"))
-            continue
-        notion = item.name if item.name in NOTIONS else "demographic_parity"
-        if notion not in contrasts:
-            pooled = bind(notion, data, across=across)
-            # Not bound per query, which would warn of strata whose groups meet in no query; pooled, they need not.
-            each = Cells.of(notion, data).contrast(unit=data.query_of_row, n_units=data.n_queries, across=across)
-            contrasts[notion] = (each, pooled.pairs)
-        cells, pairs = contrasts[notion]
-        rows = ev.ranking.exposure(k) if item.name == "exposure_gap" else ev.ranking.top(k or 1)
-        # (strata, queries, groups) → (queries, strata · groups), the order in which pooled cells are numbered.
-        weight = cells.cell_weight.astype(np.float64)
-        means = cells.means(rows).reshape(weight.shape)
-        bottom = weight.transpose(1, 0, 2).reshape(data.n_queries, -1)
-        top = (means * weight).transpose(1, 0, 2).reshape(data.n_queries, -1)
-        if item.name == "four_fifths":
-            present = Pairs.of(bottom.sum(axis=0)[None, None], across="max", training=False)
-            out.append(Statistic(name, top, bottom, "ratio", present))
-        else:
-            out.append(Statistic(name, top, bottom, "gap", pairs))
+def quotient(top: NDArray[Any], bottom: NDArray[Any]) -> NDArray[np.float64]:
+    """NaN where the denominator is not above 0."""
+    out = np.full(np.shape(top), np.nan)
+    np.divide(top, bottom, out=out, where=np.broadcast_to(bottom > 0, out.shape))
     return out
 
 
-def resampled_sums(columns: NDArray[np.float64], *, replicates: int, seed: int) -> NDArray[np.float64]:
-    """Sums of the columns (q, c) over queries drawn with replacement, (replicates, c).
+class Columns:
+    """Values of entries as one table over all queries, made for a few queries at a time.
+
+    ``parts`` are weights and values for their entries; with ``distinct``, values that occur again stand once.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Weights, NDArray[np.float64]]], *, distinct: bool = True) -> None:
+        self.n_queries = parts[0][0].n_queries
+        self.places: list[slice] = []
+        self._kept: list[tuple[Weights, NDArray[np.float64], int]] = []
+        self.width = 0
+        known: dict[int, slice] = {}
+        for weights, values in parts:
+            place = slice(self.width, self.width + weights.width)
+            if distinct:
+                place = known.setdefault(id(values), place)
+            if place.start == self.width:
+                self._kept.append((weights, values, self.width))
+                self.width = place.stop
+            self.places.append(place)
+
+    def table(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Of some queries, (width, queries)."""
+        size = stop - start
+        out = np.zeros((self.width, size))
+        cells: dict[int, NDArray[np.int64]] = {}
+        for weights, values, at in self._kept:
+            entries = slice(weights.ptr[start], weights.ptr[stop])
+            if id(weights) not in cells:
+                query = np.repeat(np.arange(size), np.diff(weights.ptr[start : stop + 1]))
+                cells[id(weights)] = weights.column[entries] * np.int64(size) + query
+            out[at : at + weights.width].ravel()[cells[id(weights)]] = values[entries]
+        return out
+
+
+def resampled_ratios(sums: Sequence[Sums], *, replicates: int, seed: int) -> list[NDArray[np.float64]]:
+    """The ratios of each over queries drawn with replacement, (r, replicates) each."""
+    parts = [part for each in sums for part in ((each.weights, each.top), (each.weights, each.weights.weight))]
+    columns = Columns(parts)
+    drawn = resampled(columns, replicates=replicates, seed=seed)
+    totals = [drawn[place] for place in columns.places]
+    return [quotient(top, bottom) for top, bottom in zip(totals[::2], totals[1::2], strict=True)]
+
+
+def resampled(columns: Columns, *, replicates: int, seed: int) -> NDArray[np.float64]:
+    """Sums of the columns over queries drawn with replacement, (width, replicates).
 
     Queries go in chunks: how many of a replicate's draws fall in one is multinomial, and within it they are uniform, so
-    that a chunk's counts are a small dense matrix. Columns that several measures share are summed once.
+    that a chunk's counts are a small dense matrix. The draws depend on the seed and the number of queries alone.
     """
-    columns, place = distinct(columns)
-    queries = len(columns)
     rng = np.random.default_rng(seed)
-    sums = np.zeros((replicates, columns.shape[1]))
+    sums = np.zeros((columns.width, replicates))
     chunk = max(1, CELLS // replicates)
-    starts = np.arange(0, queries, chunk)
-    sizes = np.minimum(chunk, queries - starts)
-    hits = rng.multinomial(queries, sizes / queries, replicates)
+    starts = np.arange(0, columns.n_queries, chunk)
+    sizes = np.minimum(chunk, columns.n_queries - starts)
+    hits = rng.multinomial(columns.n_queries, sizes / columns.n_queries, replicates)
     for start, size, hit in zip(starts.tolist(), sizes.tolist(), hits.T, strict=True):
         cell = np.repeat(np.arange(replicates) * size, hit)
         cell += rng.integers(0, size, len(cell), dtype=np.uint16 if size <= 1 << 16 else np.int64)
         counts = np.bincount(cell, minlength=replicates * size).reshape(replicates, size)
-        sums += counts.astype(np.float64) @ columns[start : start + size]
-    return sums[:, place]
+        sums += columns.table(start, start + size) @ counts.astype(np.float64).T
+    return sums
 
 
-def distinct(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[int]]:
-    """The columns (q, c) without repetitions, and where each of the given ones is among them."""
-    first: dict[bytes, int] = {}
-    place = [first.setdefault(blake2b(column.tobytes()).digest(), len(first)) for column in columns.T]
-    chosen = [place.index(number) for number in range(len(first))]
-    return np.ascontiguousarray(columns[:, chosen]), place
+def swapped_ratios(
+    one: Sequence[Sums], two: Sequence[Sums], *, replicates: int, seed: int
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Ratios of two rankings with each query's list swapped between them at random, (r, replicates) each.
 
-
-def swapped_sums(
-    one: NDArray[np.float64], two: NDArray[np.float64], *, replicates: int, seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums of two tables (q, c) with each query's lines swapped between them at random, (replicates, c) each."""
+    Numerators move; the denominators are the data's, the same for both.
+    """
     rng = np.random.default_rng(seed)
-    difference = two - one
-    moved = np.zeros((replicates, one.shape[1]))
+    first, second = (Columns([(each.weights, each.top) for each in side], distinct=False) for side in (one, two))
+    moved = np.zeros((first.width, replicates))
     chunk = max(1, CELLS // replicates)
-    for start in range(0, len(one), chunk):
-        part = difference[start : start + chunk]
-        moved += rng.integers(0, 2, (replicates, len(part)), dtype=np.int8).astype(np.float64) @ part
-    return one.sum(axis=0) + moved, two.sum(axis=0) - moved
-
-
-def stacked(stats: Sequence[Statistic]) -> NDArray[np.float64]:
-    """All sums side by side, (q, columns); `unstacked` takes them apart."""
-    return np.hstack([part for stat in stats for part in (stat.top, stat.bottom)])
-
-
-def by_id(table: NDArray[np.float64], data: RankingData) -> NDArray[np.float64]:
-    """A table of queries (q, …) in the order of their ids, so that seeded draws do not depend on the order of rows."""
-    order = data.sorted_queries
-    return table if bool((np.diff(order) == 1).all()) else table[order]
-
-
-def unstacked(stats: Sequence[Statistic], sums: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """The gaps of each statistic from stacked sums (…, columns): (…, J) each."""
-    out, at = [], 0
-    for stat in stats:
-        width = stat.top.shape[1]
-        out.append(stat.gaps(stat.ratios(sums[..., at : at + width], sums[..., at + width : at + 2 * width])))
-        at += 2 * width
-    return out
+    for start in range(0, first.n_queries, chunk):
+        stop = min(start + chunk, first.n_queries)
+        swaps = rng.integers(0, 2, (replicates, stop - start), dtype=np.int8).astype(np.float64)
+        moved += (second.table(start, stop) - first.table(start, stop)) @ swaps.T
+    for before, after, place in zip(one, two, first.places, strict=True):
+        total = before.weights.total[:, None]
+        yield (
+            quotient(before.total[:, None] + moved[place], total),
+            quotient(after.total[:, None] - moved[place], total),
+        )

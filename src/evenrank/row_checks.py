@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import mmap
 import tempfile
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.errors import DataError
 
 BLOCK_BYTES = 1 << 23
+LABELS = 1 << 16  # rows whose labels are Python objects at a time
 UNKNOWN = -1
 
 Locate = Callable[[int], str]
@@ -172,7 +174,8 @@ def label_array(values: Any, n: int, what: str) -> NDArray[Any]:
         raise DataError(f"{what} must have one value for each of the {n} rows; got shape {array.shape}.")
     if array.dtype == object:
         try:
-            set(array)
+            for some in _few_at_a_time(array):
+                set(some)
         except TypeError:
             strange = next((value for value in array if not isinstance(value, Hashable)), array[0])
             raise DataError(f"{what} must be plain values such as text or numbers; got {strange!r}.") from None
@@ -198,8 +201,10 @@ def group_codes(
     array = label_array(group, n, "group")
     if array.dtype.kind == "M":
         array = array.astype("M8[us]")  # finer times become plain integers in a list
-    values = array.tolist()
-    seen = [value for value in dict.fromkeys(values) if not is_missing(value)]
+    label_of: dict[Any, Any] = {}
+    for some in _few_at_a_time(array):
+        label_of |= {value: value for value in dict.fromkeys(some.tolist()) if not is_missing(value)}
+    seen = list(label_of)
     if names is not None:
         known = list(names)
         if len(set(known)) < len(known):
@@ -209,12 +214,18 @@ def group_codes(
             if not all(is_code.values()):
                 strange = min((value for value in seen if value not in known), key=is_code.__getitem__)
                 raise DataError(f"group {strange!r} is neither in group_names ({listed(known)}) nor a code into them.")
-            values = [None if is_missing(value) or value == UNKNOWN else known[value] for value in values]
+            label_of = {value: known[value] for value in seen if value != UNKNOWN}
         seen = known
     labels = tuple(_sorted_labels(seen))
-    code_of: dict[Any, int] = {label: code for code, label in enumerate(labels)}
-    codes = np.fromiter((code_of.get(value, UNKNOWN) for value in values), np.int32, n)
-    return codes, labels
+    code_of_label = {label: code for code, label in enumerate(labels)}
+    code_of = {value: code_of_label[label] for value, label in label_of.items()}
+    codes = (map(code_of.get, some.tolist(), repeat(UNKNOWN)) for some in _few_at_a_time(array))
+    return np.fromiter(chain.from_iterable(codes), np.int32, n), labels
+
+
+def _few_at_a_time(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Parts of an array, so that labels are Python objects for some rows at a time."""
+    return (array[start : start + LABELS] for start in range(0, len(array), LABELS))
 
 
 def _sorted_labels(labels: list[Any]) -> list[Any]:
@@ -229,7 +240,8 @@ def group_rows(query: NDArray[Any]) -> tuple[NDArray[np.int64] | None, NDArray[n
     n = len(query)
     starts = np.flatnonzero(np.concatenate([[True], query[1:] != query[:-1]]))
     run_ids = query[starts]
-    if len(set(run_ids.tolist())) == len(run_ids):
+    different = len(np.unique(run_ids) if run_ids.dtype.kind in "iu" else set(run_ids.tolist()))
+    if different == len(run_ids):
         return None, np.append(starts, n).astype(np.int64), run_ids
     first: dict[Any, int] = {}
     run_code = np.fromiter((first.setdefault(value, len(first)) for value in run_ids.tolist()), np.int64, len(run_ids))
@@ -246,19 +258,31 @@ def refuse_duplicates(
     order: NDArray[np.int64] | None,
     at: Locate,
 ) -> None:
+    start = 0
+    while start < len(ptr) - 1:
+        stop = max(start + 1, int(np.searchsorted(ptr, ptr[start] + LABELS, side="right")) - 1)
+        rows = slice(ptr[start], ptr[stop])
+        query = np.repeat(np.arange(start, stop), np.diff(ptr[start : stop + 1]))
+        codes = _item_codes(items[rows])
+        key = query * len(codes) + codes
+        by_key = np.argsort(key, kind="stable")
+        again = np.flatnonzero(key[by_key[1:]] == key[by_key[:-1]])
+        if len(again):
+            stored = by_key[again[0] : again[0] + 2] + ptr[start]
+            one, two = (int(i) if order is None else int(order[i]) for i in stored)
+            raise DataError(
+                f"{at(two)}: item {shown(items[stored[0]])} occurs twice in query "
+                f"{shown(query_ids[query[stored[0] - ptr[start]]])} (first at {at(one)}). Keep one row an item."
+            )
+        start = stop
+
+
+def _item_codes(items: NDArray[Any]) -> NDArray[np.int64]:
+    """The same number for the same item, (n,), below n."""
+    if items.dtype.kind in "iu":
+        return np.unique(items, return_inverse=True)[1]
     code_of: dict[Any, int] = {}
-    codes = np.fromiter((code_of.setdefault(value, len(code_of)) for value in items.tolist()), np.int64, len(items))
-    query = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-    key = query * len(code_of) + codes
-    by_key = np.argsort(key, kind="stable")
-    again = np.flatnonzero(key[by_key[1:]] == key[by_key[:-1]])
-    if len(again):
-        one, two = (int(i) if order is None else int(order[i]) for i in by_key[again[0] : again[0] + 2])
-        stored = by_key[again[0]]
-        raise DataError(
-            f"{at(two)}: item {shown(items[stored])} occurs twice in query {shown(query_ids[query[stored]])} "
-            f"(first at {at(one)}). Keep one row an item."
-        )
+    return np.fromiter((code_of.setdefault(value, len(code_of)) for value in items.tolist()), np.int64, len(items))
 
 
 def gather(features: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:

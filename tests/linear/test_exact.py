@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.linalg import null_space
+from scipy.optimize import linprog, minimize
 
 import evenrank as er
 from evenrank.errors import ConfigError
@@ -169,6 +170,41 @@ def test_alpha_star_of_two_groups_is_written_down() -> None:
     H, b, c = rows.Z.T @ rows.Z / len(rows.Z), rows.Z.T @ rows.target / len(rows.Z), (gaps.C @ rows.Z)[0]
     expected = 2 * abs(c @ np.linalg.solve(H, b)) / (c @ np.linalg.solve(H, c))
     assert er.fairness_path(data, "dp", [1.0]).alpha_star == pytest.approx([expected], rel=1e-10)
+
+
+@pytest.mark.parametrize("notion", ["dp", "eod"])
+def test_alpha_star_of_many_groups_is_that_of_the_plain_problem(notion: str) -> None:
+    """435 pairs of 30 groups: the least t with multipliers within ±t that balance the loss, as a linear program."""
+    rng = np.random.default_rng(0)
+    n, d, groups = 1500, 5, 30
+    group = rng.integers(0, groups, n)
+    X = rng.standard_normal((n, d)) + 0.5 * rng.standard_normal((groups, d))[group]
+    relevance = (X[:, 0] + rng.standard_normal(n) > 0).astype(float)
+    data = er.RankingData.from_arrays(X, relevance, group, np.arange(n) // 10)
+    path = er.fairness_path(data, notion, [1.0])
+    strata = [np.ones(n, bool)] if notion == "dp" else [relevance == 0, relevance == 1]
+    means = [np.array([X[mask & (group == g)].mean(axis=0) for g in range(groups)]) for mask in strata]
+    one, two = np.triu_indices(groups, 1)
+    contrasts = np.concatenate([of[one] - of[two] for of in means])
+    weight = 1 / len(contrasts)
+    # Stationary with all gaps 0: the loss' slope there is a combination of the contrasts.
+    Z = np.column_stack([X, np.ones(n)])
+    C = np.column_stack([contrasts, np.zeros(len(contrasts))])
+    basis = null_space(C)
+    flat = basis @ np.linalg.solve(basis.T @ Z.T @ Z @ basis, basis.T @ Z.T @ relevance)
+    slope = 2 * Z.T @ (Z @ flat - relevance) / n
+    J = len(C)
+    plain = linprog(
+        np.append(np.zeros(J), 1.0),
+        A_ub=np.block([[np.eye(J), -np.ones((J, 1))], [-np.eye(J), -np.ones((J, 1))]]),
+        b_ub=np.zeros(2 * J),
+        A_eq=np.column_stack([weight * C.T, np.zeros(d + 1)]),
+        b_eq=-slope,
+        bounds=(None, None),
+    )
+    assert path.alpha_star[0] == pytest.approx(plain.fun, rel=1e-6)
+    closed, open_ = er.fairness_path(data, notion, plain.fun * np.array([1 + 1e-6, 0.99])).scores(data).T
+    assert er.violation(closed, data, notion) < 1e-12 < er.violation(open_, data, notion)
 
 
 def test_alpha_star_is_one_a_notion_and_grouping() -> None:

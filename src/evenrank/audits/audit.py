@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -10,26 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenrank.audits.parts import (
-    Finding,
-    Influence,
-    Rate,
-    cell_rates,
-    facts_of,
-    influences_of,
-    leads_of,
-    parts,
-    shared_intervals,
-)
-from evenrank.bounds import Certificate, certify
+from evenrank.audits.parts import Finding, Influence, Parts, Rate, facts_of, parts_of
+from evenrank.bounds import Certificate
 from evenrank.checks import check_k, choose
 from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
-from evenrank.errors import DataError, DataWarning
+from evenrank.errors import DataError
 from evenrank.intervals import METHODS, REPLICATES, check_confidence
 from evenrank.measures import measure_names
 from evenrank.notions import NOTIONS
-from evenrank.query_sums import statistics
+from evenrank.statistic import RankedQueries
 from evenrank.wording import FOUR_FIFTHS
 
 QUALITY = ("ndcg", "precision", "recall")
@@ -187,31 +176,25 @@ def audit(
         raise DataError(f"an audit compares groups and needs at least two; the data has {data.n_groups}.")
     cuts = tuple(sorted({check_k(k) for k in ks}))
     gaps = GAPS if labelled else UNLABELLED
-    names = measure_names(cuts, [*(QUALITY if labelled else ()), *gaps, RATIO])
-    plain = statistics(scores, data, names)
-    gap_names = measure_names(cuts, gaps)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # what they warn of was said just now
-        largest = statistics(scores, data, gap_names, across="max") if data.n_groups > 2 else []
-        # Tied scores are random orders, exactly.
-        shuffled = {stat.name: stat for stat in statistics(np.zeros(data.n_rows), data, gap_names)}
-    first = largest or [stat for stat in plain if stat.kind == "gap"]
-    groups = [str(name) for name in data.group_names]
-    cells = cell_rates([stat for stat in first if parts(stat)[0] in NOTIONS], groups)
-    stats = [*plain, *largest, *(stat for _, stat in cells)]
-    found = shared_intervals(stats, data, confidence=confidence, method=method, replicates=replicates, seed=seed)
-    findings = [
-        Finding(*parts(stat), across, made, leads_of(stat, shuffled[stat.name], groups) if stat.kind == "gap" else ())
-        for stat, across, made in zip(
-            [*plain, *largest], ["mean"] * len(plain) + ["max"] * len(largest), found, strict=False
-        )
-    ]
-    rates = [
-        Rate(stratum, group, k, made)
-        for ((stratum, group, k), _), made in zip(cells, found[len(findings) :], strict=True)
-    ]
     facts = facts_of(data, cuts, labelled)
     main_k = min(cuts, key=lambda k: (abs(2 * k - facts["median_list"]), k))
+    measures = [*(QUALITY if labelled else ()), *gaps, RATIO]
+    ranked = RankedQueries(scores, data)
+    # Tied scores are random orders, exactly.
+    shuffled = ranked.ranked_by(np.zeros(data.n_rows))
+    made = Parts()
+    for batch in ranked.batches([measure_names([k], measures) for k in cuts], replicates=replicates):
+        made += parts_of(
+            ranked,
+            shuffled,
+            measure_names([cuts[i] for i in batch], measures),
+            main_k=main_k,
+            confidence=confidence,
+            method=method,
+            replicates=replicates,
+            seed=seed,
+        )
+    findings = made.findings
     defined = [f"{one.measure}@{one.k}" for one in findings if one.across == "mean" and one.interval.estimate >= 0]
     others: list[Comparison] = []
     if against is not None:
@@ -224,9 +207,9 @@ def audit(
         method=method,
         labelled=labelled,
         findings=tuple(findings),
-        rates=tuple(rates),
-        certificates=tuple(certify(stat, 1 - confidence, list_length=facts["longest_list"]) for stat in first),
-        influences=tuple(one for stat in first if parts(stat)[1] == main_k for one in influences_of(stat, data)),
+        rates=tuple(made.rates),
+        certificates=tuple(made.certificates),
+        influences=tuple(made.influences),
         comparison=tuple(others),
     )
 

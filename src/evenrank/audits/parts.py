@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from hashlib import blake2b
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evenrank.bounds import Certificate, certify
 from evenrank.data import RankingData
 from evenrank.intervals import Interval, interval_of
 from evenrank.measures import MeasureAt
 from evenrank.notions import NOTIONS
-from evenrank.query_sums import Statistic, by_id, resampled_sums, stacked, unstacked
+from evenrank.query_sums import Sums, resampled_ratios
+from evenrank.statistic import RankedQueries, Statistic
 from evenrank.wording import ROUNDING
 
 TOP_QUERIES = 5
@@ -92,7 +95,82 @@ class Influence:
     without: float
 
 
-def parts(stat: Statistic) -> tuple[str, int]:
+@dataclass(frozen=True)
+class Parts:
+    """What an audit says of some cut-offs: measure by measure, each at its cut-offs."""
+
+    findings: list[Finding] = field(default_factory=list)
+    rates: list[Rate] = field(default_factory=list)
+    certificates: list[Certificate] = field(default_factory=list)
+    influences: list[Influence] = field(default_factory=list)
+
+    def __add__(self, other: Parts) -> Parts:
+        """With those of larger cut-offs."""
+        return Parts(
+            _by(self.findings + other.findings, lambda one: (one.across, one.measure)),
+            _by(self.rates + other.rates, lambda one: one.stratum),
+            _by(self.certificates + other.certificates, lambda one: MeasureAt.of(one.measure).name),
+            self.influences + other.influences,
+        )
+
+
+def _by(items: list[Any], kind: Callable[[Any], Any]) -> list[Any]:
+    """Those of one kind together, kinds in the order in which they first occur."""
+    together: dict[Any, list[Any]] = {}
+    for item in items:
+        together.setdefault(kind(item), []).append(item)
+    return [item for same in together.values() for item in same]
+
+
+def parts_of(
+    ranked: RankedQueries,
+    shuffled: RankedQueries,
+    names: list[str],
+    *,
+    main_k: int,
+    confidence: float,
+    method: str,
+    replicates: int,
+    seed: int,
+) -> Parts:
+    """Of the measures named, all from one set of resampled queries; ``shuffled`` is the same lists in random order."""
+    data = ranked.data
+    groups = [str(name) for name in data.group_names]
+    sums: dict[Any, Sums] = {}
+    plain = ranked.statistics(names, made=sums)
+    gaps = [stat.name for stat in plain if stat.kind == "gap"]
+    largest = ranked.statistics(gaps, across="max", made=sums) if data.n_groups > 2 else []
+    first = largest or [stat for stat in plain if stat.kind == "gap"]
+    cells = cell_rates([stat for stat in first if name_and_k(stat)[0] in NOTIONS], groups)
+    found = shared_intervals(
+        [*plain, *largest, *cells.values()],
+        data,
+        confidence=confidence,
+        method=method,
+        replicates=replicates,
+        seed=seed,
+    )
+    chances = {name: shuffled.statistics([name])[0].sums.ratios for name in gaps}
+    findings = [
+        Finding(
+            *name_and_k(stat),
+            "max" if number >= len(plain) else "mean",
+            found[number],
+            leads_of(stat, chances[stat.name], groups) if stat.kind == "gap" else (),
+        )
+        for number, stat in enumerate([*plain, *largest])
+    ]
+    rates = [Rate(*cell, made) for cell, made in zip(cells, found[len(findings) :], strict=True)]
+    longest = int(data.lengths.max())
+    return Parts(
+        findings,
+        rates,
+        [certify(stat, 1 - confidence, list_length=longest) for stat in first],
+        [one for stat in first if name_and_k(stat)[1] == main_k for one in influences_of(stat, data)],
+    )
+
+
+def name_and_k(stat: Statistic) -> tuple[str, int]:
     """The measure and its k."""
     name, k = MeasureAt.of(stat.name)
     assert k is not None
@@ -115,15 +193,15 @@ def facts_of(data: RankingData, ks: tuple[int, ...], labelled: bool) -> dict[str
 
 def _strata(stat: Statistic, groups: list[str]) -> list[tuple[str, list[int]]]:
     """The strata of a gap's notion and the columns that hold their groups."""
-    name = parts(stat)[0]
+    name = name_and_k(stat)[0]
     notion = NOTIONS.get(name, NOTIONS["demographic_parity"])
-    count = stat.top.shape[1] // len(groups)
+    count = stat.sums.weights.width // len(groups)
     return [(notion.stratum(s), list(range(s * len(groups), (s + 1) * len(groups)))) for s in range(count)]
 
 
-def leads_of(stat: Statistic, shuffled: Statistic, groups: list[str]) -> tuple[Lead, ...]:
-    """Who leads in each stratum where anybody does; ``shuffled`` is the same measure of random orders."""
-    means, chance = (one.ratios(one.top.sum(axis=0), one.bottom.sum(axis=0)) for one in (stat, shuffled))
+def leads_of(stat: Statistic, chance: NDArray[np.float64], groups: list[str]) -> tuple[Lead, ...]:
+    """Who leads in each stratum where anybody does; ``chance`` are the same means of random orders."""
+    means = stat.sums.ratios
     leads = []
     for stratum, columns in _strata(stat, groups):
         inside = means[columns]
@@ -137,16 +215,16 @@ def leads_of(stat: Statistic, shuffled: Statistic, groups: list[str]) -> tuple[L
     return tuple(leads)
 
 
-def cell_rates(stats: list[Statistic], groups: list[str]) -> list[tuple[tuple[str, str, int], Statistic]]:
+def cell_rates(stats: list[Statistic], groups: list[str]) -> dict[tuple[str, str, int], Statistic]:
     """Each cell's selection rate as a statistic of its own; a stratum that two notions share comes once."""
     cells: dict[tuple[str, str, int], Statistic] = {}
     for stat in stats:
-        k = parts(stat)[1]
+        k = name_and_k(stat)[1]
         for stratum, columns in _strata(stat, groups):
             for group, column in zip(groups, columns, strict=True):
-                own = Statistic(f"selection_rate@{k}", stat.top[:, [column]], stat.bottom[:, [column]], "mean")
+                own = Statistic(f"selection_rate@{k}", stat.sums, "mean", column=column)
                 cells.setdefault((stratum, group, k), own)
-    return list(cells.items())
+    return cells
 
 
 def shared_intervals(
@@ -158,16 +236,10 @@ def shared_intervals(
         return [replace(one, low=np.nan, high=np.nan) for one in bare]
     if method == "analytic":
         return [interval_of(stat, None, confidence=confidence, seed=seed) for stat in stats]
-    # Measures share many of their sums (every k has the same denominators), so each is resampled once.
-    table = by_id(stacked(stats), data)
-    columns: dict[bytes, int] = {}
-    place = [columns.setdefault(blake2b(column.tobytes()).digest(), len(columns)) for column in table.T]
-    once = table[:, np.unique(place, return_index=True)[1]]
-    drawn = resampled_sums(once, replicates=replicates, seed=seed)
-    samples = unstacked(stats, drawn[:, place])
-    return [
-        interval_of(stat, sample, confidence=confidence, seed=seed) for stat, sample in zip(stats, samples, strict=True)
-    ]
+    distinct = {id(stat.sums): stat.sums for stat in stats}
+    drawn = resampled_ratios(list(distinct.values()), replicates=replicates, seed=seed)
+    ratios = dict(zip(distinct, drawn, strict=True))
+    return [interval_of(stat, ratios[id(stat.sums)], confidence=confidence, seed=seed) for stat in stats]
 
 
 def influences_of(stat: Statistic, data: RankingData) -> list[Influence]:
@@ -175,10 +247,12 @@ def influences_of(stat: Statistic, data: RankingData) -> list[Influence]:
     gap = float(stat.value(stat.estimates))
     if data.n_queries < 2 or not gap > ROUNDING:
         return []
-    without = stat.value(stat.estimates - stat.influence(left_out=True))
-    order = data.sorted_queries[np.argsort(without[data.sorted_queries], kind="stable")][:TOP_QUERIES]
+    without = np.empty(data.n_queries)
+    for start, influence in stat.influence(left_out=True):
+        without[start : start + influence.shape[1]] = stat.value(stat.estimates[:, None] - influence)
+    order = np.argsort(without, kind="stable")[:TOP_QUERIES]
     return [
-        Influence(stat.name, str(data.query_ids[query]), gap, float(without[query]))
-        for query in order.tolist()
-        if without[query] < gap
+        Influence(stat.name, str(data.query_ids[data.sorted_queries[place]]), gap, float(without[place]))
+        for place in order.tolist()
+        if without[place] < gap
     ]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.row_checks import Locate, frame_labels, listed
+from evenrank.row_checks import LABELS, Locate, frame_labels, listed
 
 SHOWN = 40
 # user → read → a format's reader → assemble → left_out: a warning names the user's line.
@@ -212,7 +212,16 @@ def labels(series: pl.Series) -> NDArray[Any]:
         series = series.cast(pl.String)
     if series.dtype == pl.String and not series.null_count():
         return np.array(series.to_list(), dtype=str)
+    if series.dtype == pl.String:
+        return _shared_texts(series)
     return frame_labels(series)
+
+
+def _shared_texts(series: pl.Series) -> NDArray[Any]:
+    """Text and None as Python objects, (n,); rows that have the same text have the same object."""
+    known: dict[str | None, str | None] = {}
+    parts = (part.to_series().to_list() for part in series.to_frame().iter_slices(LABELS))
+    return np.fromiter((known.setdefault(text, text) for part in parts for text in part), object, len(series))
 
 
 def shown(value: object) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_ELEMENTS = 1 << 24
+MAX_ELEMENTS = 1 << 21
 ITERATIONS = 80
 POLISH_ROUNDS = 500
 NEAR, NEAR_ROUNDS = 1e-5, 100
@@ -32,6 +32,15 @@ def solve(
     beta : (m, J), at least 0
     """
     models, J = beta.shape
+    if F.ndim == 2 and J > 2:
+        left, size, right = np.linalg.svd(F, full_matrices=False)
+        rank = int((size > max(F.shape) * np.finfo(float).eps * size[0]).sum())
+        if rank < min(F.shape):
+            # G groups have G(G−1)/2 contrasts in G−1 directions, and x differs from y in these alone.
+            y = np.broadcast_to(y, (models, F.shape[1]))
+            inside = y @ right[:rank].T
+            moved, u = solve(left[:, :rank] * size[:rank], inside, beta)
+            return y + (moved - inside) @ right[:rank], u
     r = F.shape[-1]
     y = np.broadcast_to(y, (models, r))
     x, u = y.copy(), np.zeros((models, J))

@@ -99,17 +99,20 @@ def vanishing_strength(white: Whitened, weight: NDArray[np.float64]) -> float:
         return float(np.abs(np.linalg.solve(balance, target)).max())
     from scipy.optimize import linprog
 
+    # The longest multiple of the target that multipliers within [−1, 1] balance: J variables and a row for each of the
+    # few directions of the contrasts (G groups have G(G−1)/2 pairs but only G−1 directions in a stratum).
+    rows, goal = left[:, :rank].T * weight / weight.max(), target / size[:rank]
+    length = float(np.linalg.norm(goal))
+    if length == 0:
+        return 0.0
     J = len(weight)
-    box = np.concatenate([np.eye(J), -np.eye(J)])
     result = linprog(
-        np.append(np.zeros(J), 1.0),
-        A_ub=np.hstack([box, -np.ones((2 * J, 1))]),
-        b_ub=np.zeros(2 * J),
-        A_eq=np.hstack([balance, np.zeros((rank, 1))]),
-        b_eq=target,
-        bounds=[(None, None)] * J + [(0, None)],
+        np.append(np.zeros(J), -1.0),
+        A_eq=np.hstack([rows, -goal[:, None] / length]),
+        b_eq=np.zeros(rank),
+        bounds=[(-1, 1)] * J + [(0, None)],
     )
-    return float(result.fun)
+    return 2 * length / (float(weight.max()) * -float(result.fun))
 
 
 def newton(

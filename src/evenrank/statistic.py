@@ -1,0 +1,292 @@
+"""Measures as ratios of sums over queries, and their differences between groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.data import RankingData
+from evenrank.errors import DataError
+from evenrank.measures import Evaluation, Measure, parse_measure
+from evenrank.notions import NOTIONS, Cells, Pairs, warn_empty
+from evenrank.query_sums import BLOCK, Sums, Weights
+from evenrank.ranking import Ranking
+
+TINY = 1e-200  # stands for a rate of 0 where logarithms are taken
+HELD = 1 << 27  # bytes of sums, and of their resamples, that are worked on at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """A measure made of ratios of sums over queries.
+
+    Attributes
+    ----------
+    name : the measure's
+    sums : each query's part of the numerators and denominators of r ratios
+    kind : "mean", "gap" (Γ of the ratios) or "ratio" (lowest over highest)
+    pairs : which ratios are compared; None for a plain mean
+    column : of a mean, which of the ratios it is
+    """
+
+    name: str
+    sums: Sums
+    kind: str
+    pairs: Pairs | None = None
+    column: int = 0
+
+    @cached_property
+    def used(self) -> NDArray[np.int64]:
+        """The ratios that are compared."""
+        return np.array([self.column]) if self.pairs is None else np.union1d(self.pairs.a, self.pairs.b)
+
+    @property
+    def queries(self) -> int:
+        """Queries that bear on the ratio with the fewest."""
+        if self.pairs is not None and self.pairs.missing:
+            return 0
+        weights = self.sums.weights
+        return int(weights.queries[self.used].min(initial=weights.n_queries))
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom: (Σb)² / Σb² − 1 over the queries of the ratio where that is least.
+
+        Queries of equal weight b count in full; one with most of a cell's items leaves next to none.
+        """
+        total, squares = self.sums.weights.total[self.used], self.sums.weights.squares[self.used]
+        return float((total**2 / np.where(squares > 0, squares, np.inf)).min(initial=np.inf)) - 1
+
+    @cached_property
+    def estimates(self) -> NDArray[np.float64]:
+        """The gaps on all queries, (J,)."""
+        return self.gaps(self.sums.ratios)
+
+    def levels(self, ratios: NDArray[Any]) -> NDArray[np.float64]:
+        """What is compared, from ratios (r, …): these, or for kind "ratio" their logarithms."""
+        if self.kind != "ratio":
+            return np.asarray(ratios)
+        some = ratios[self.used].max(axis=0, initial=0) > 0
+        return np.asarray(np.log(np.maximum(np.where(some, ratios, np.nan), TINY)))
+
+    def gaps(self, ratios: NDArray[Any]) -> NDArray[np.float64]:
+        """Signed differences (J, …) of the levels of ratios (r, …); a mean is its own only 'gap'."""
+        levels = self.levels(ratios)
+        return np.asarray(levels[self.used] if self.pairs is None else levels[self.pairs.a] - levels[self.pairs.b])
+
+    def value(self, gaps: NDArray[Any]) -> NDArray[np.float64]:
+        """The measure from its gaps (J, …)."""
+        if self.pairs is None:
+            return np.asarray(gaps[0])
+        value = self.pairs.value(gaps)
+        if self.pairs.missing:
+            return np.full_like(value, np.nan)
+        if self.kind == "ratio":
+            return np.where(value > -np.log(TINY) / 2, 0.0, np.exp(-value))
+        return value
+
+    def few_at_a_time(self, count: int) -> Iterator[slice]:
+        """Parts of ``count`` columns whose gaps stay small, whatever the number of pairs."""
+        step = max(1, 4 * BLOCK // max(1, len(self.estimates)))
+        return (slice(start, start + step) for start in range(0, count, step))
+
+    def influence(self, *, left_out: bool = False) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """Each query's influence on the gaps, (J, queries) of a few queries at a time, and the first one's number.
+
+        It is the query's first-order share in the deviation from the truth. With ``left_out``, what leaving the query
+        out does to the gaps, sign reversed (for kind "ratio" to first order).
+        """
+        deviation = self.sums.deviation(left_out=left_out, logs=self.kind == "ratio")
+        for start, table in self.sums.weights.tables(deviation, len(self.estimates)):
+            yield start, table[self.used] if self.pairs is None else table[self.pairs.a] - table[self.pairs.b]
+
+    def squares(self, *, left_out: bool) -> NDArray[np.float64]:
+        """Sums over queries of their squared `influence`, (J,)."""
+        if self.pairs is None:
+            return self.sums.squares(left_out=left_out)[self.used]
+        return self.sums.gap_squares(self.pairs, left_out=left_out, logs=self.kind == "ratio")
+
+    @cached_property
+    def _jackknife(self) -> float:
+        number = self.sums.weights.queries_with(self.used)
+        return (number - 1) / max(number, 1)
+
+    @cached_property
+    def variances(self) -> NDArray[np.float64]:
+        """The jackknife's, of the gaps, (J,)."""
+        return np.asarray(self.squares(left_out=True) * self._jackknife)
+
+    def covariance_root(self) -> NDArray[np.float64]:
+        """A matrix A, (J, r), with A Aᵀ the jackknife's covariance of the gaps, which for many pairs is never made."""
+        deviation = self.sums.deviation(left_out=True, logs=self.kind == "ratio")
+        root = np.zeros((0, len(self.used)))
+        for _, table in self.sums.weights.tables(deviation, self.sums.weights.width):
+            root = np.asarray(np.linalg.qr(np.vstack([root, table[self.used].T]), mode="r"))
+        root = root.T * np.sqrt(self._jackknife)
+        if self.pairs is None:
+            return np.asarray(root)
+        a, b = (np.searchsorted(self.used, side) for side in (self.pairs.a, self.pairs.b))
+        return np.asarray(root[a] - root[b])
+
+
+@dataclass(frozen=True, eq=False)
+class CellRows:
+    """The rows of a notion's cells, and the cells' weights in each query.
+
+    Attributes
+    ----------
+    row, entry : (m,) a row and the entry of ``weights`` it counts in
+    share : (m,) with what weight, or None where that is always 1
+    weights : of the cells, numbered stratum · groups + group
+    """
+
+    row: NDArray[np.int32]
+    entry: NDArray[np.int32]
+    share: NDArray[np.float64] | None
+    weights: Weights
+    n_groups: int
+
+    @classmethod
+    def of(cls, notion: str, data: RankingData) -> CellRows:
+        """Queries are in the order of their ids."""
+        cells = Cells.of(notion, data)
+        stratum, row = np.nonzero(cells.strata)
+        code: NDArray[Any] = cells.group[row]
+        share = None if data.sample_weight is None else cells.weight[row]
+        if cells.membership is not None:
+            # A row is in every group, with its probability of being in it.
+            chance = cells.membership[row]
+            entry, code = np.nonzero(chance)
+            share = chance[entry, code] * (1.0 if share is None else share[entry])
+            stratum, row = stratum[entry], row[entry]
+        width = len(cells.strata) * data.n_groups
+        place = np.empty(data.n_queries, np.int64)
+        place[data.sorted_queries] = np.arange(data.n_queries)
+        key = place[data.query_of_row[row]] * width
+        key += stratum * data.n_groups + code
+        keys, entry = np.unique(key, return_inverse=True)
+        weight = np.bincount(entry, share, minlength=len(keys)).astype(np.float64)
+        weights = Weights.of(keys, weight, data.n_queries, width)
+        warn_empty(cells.notion, weights.total.reshape(len(cells.strata), -1), data.group_names, training=False)
+        return cls(row.astype(np.int32), entry.astype(np.int32), share, weights, data.n_groups)
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of values of the rows, (n,), in each entry."""
+        inside = values[self.row]
+        if self.share is not None:
+            inside *= self.share
+        return np.bincount(self.entry, inside, minlength=len(self.weights.weight)).astype(np.float64, copy=False)
+
+    def pairs(self, across: str) -> Pairs:
+        """All groups of each stratum, over the queries together."""
+        return Pairs.of(self.weights.total.reshape(-1, 1, self.n_groups), across=across, training=False)
+
+
+class RankedQueries:
+    """The statistics of one ranking, made when they are asked for.
+
+    Queries are in the order of their ids, so that seeded draws do not depend on the order of rows.
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        data: RankingData,
+        *,
+        ties: str = "average",
+        cells: dict[str, CellRows] | None = None,
+    ) -> None:
+        stored = data.to_stored(scores)
+        if stored.ndim != 1:
+            raise DataError(f"intervals take one score a row, ({data.n_rows},); got shape {stored.shape}.")
+        self.data = data
+        self.longest = int(data.lengths.max())
+        self.evaluation = Evaluation(data, Ranking(stored, data.query_ptr, ties=ties))
+        self._cells: dict[str, CellRows] = {} if cells is None else cells
+        self._existing: list[tuple[NDArray[np.bool_], Weights]] = []
+
+    def ranked_by(self, scores: ArrayLike) -> RankedQueries:
+        """The same rows by other scores."""
+        return RankedQueries(scores, self.data, cells=self._cells)
+
+    def statistics(
+        self, names: Iterable[str], *, across: str = "mean", made: dict[Any, Sums] | None = None
+    ) -> list[Statistic]:
+        """The measures' statistics; sums in ``made`` are used again, and new ones put there."""
+        made = {} if made is None else made
+        return [self._statistic(name, across, made) for name in names]
+
+    def batches(self, units: Sequence[Sequence[str]], *, replicates: int = 0) -> Iterator[list[int]]:
+        """Numbers of units (measures that are worked on together) whose sums and resamples are `HELD` at a time."""
+        batch: list[int] = []
+        size = 0
+        for number, unit in enumerate(units):
+            own = sum(self._size(name, replicates) for name in unit)
+            if batch and size + own > HELD:
+                yield batch
+                batch, size = [], 0
+            batch.append(number)
+            size += own
+        if batch:
+            yield batch
+
+    def _size(self, name: str, replicates: int) -> int:
+        item, _ = parse_measure(name)
+        if item.pooled is None:
+            return 8 * (self.data.n_queries + 4 * replicates)
+        weights = self._cells_of(_notion(item)).weights
+        return 8 * (len(weights.weight) + 4 * weights.width * replicates)
+
+    def _cells_of(self, notion: str) -> CellRows:
+        if notion not in self._cells:
+            self._cells[notion] = CellRows.of(notion, self.data)
+        return self._cells[notion]
+
+    def _statistic(self, name: str, across: str, made: dict[Any, Sums]) -> Statistic:
+        item, k = parse_measure(name)
+        # Beyond the longest list a cut-off cuts nothing; precision alone divides by it.
+        cut = self.longest if k is None else k if item.name == "precision" else min(k, self.longest)
+        if item.pooled is None:
+            if (item.name, cut) not in made:
+                made[item.name, cut] = self._mean(item, cut)
+            return Statistic(name, made[item.name, cut], "mean")
+        notion = _notion(item)
+        cells = self._cells_of(notion)
+        key = (notion, "exposure" if item.name == "exposure_gap" else "top", cut)
+        if key not in made:
+            made[key] = Sums(cells.weights, self._tops(cells, *key[1:]))
+        if item.name == "four_fifths":
+            present = Pairs.of(cells.weights.total[None, None], across="max", training=False)
+            return Statistic(name, made[key], "ratio", present)
+        return Statistic(name, made[key], "gap", cells.pairs(across))
+
+    def _tops(self, cells: CellRows, value: str, cut: int) -> NDArray[np.float64]:
+        if value == "exposure":
+            return cells.sums(self.evaluation.ranking.exposure(cut))
+        return cells.weights.weight if cut == self.longest else cells.sums(self.evaluation.ranking.top(cut))
+
+    def _mean(self, item: Measure, cut: int) -> Sums:
+        values = item.per_query(self.evaluation, cut)[self.data.sorted_queries]
+        self.evaluation.shared.pop(("ideal", cut), None)  # of no use to another cut-off
+        exists = ~np.isnan(values)
+        weights = next((weights for known, weights in self._existing if np.array_equal(known, exists)), None)
+        if weights is None:
+            weights = Weights.of(np.flatnonzero(exists), np.ones(int(exists.sum())), len(exists), 1)
+            self._existing.append((exists, weights))
+        return Sums(weights, values[exists])
+
+
+def _notion(item: Measure) -> str:
+    return item.name if item.name in NOTIONS else "demographic_parity"
+
+
+def statistics(
+    scores: ArrayLike, data: RankingData, measures: Iterable[str], *, across: str = "mean", ties: str = "average"
+) -> list[Statistic]:
+    """The sums of each measure, once; ``scores`` (n,) in the caller's row order."""
+    return RankedQueries(scores, data, ties=ties).statistics(measures, across=across)
