@@ -68,7 +68,7 @@ def main() -> None:
         counts = np.bincount(drawn, minlength=queries).astype(float)
         for stat, gaps in zip(stats, unstacked(stats, counts @ stacked(stats)), strict=True):
             difference = max(difference, abs(float(stat.value(gaps)) - theirs[stat.name]))
-    print(f"largest difference of a replicate for the same draws: {difference:.1e}")
+    common.note(f"largest difference of a replicate for the same draws: {difference:.1e}")
 
 
 if __name__ == "__main__":
