@@ -98,8 +98,18 @@ class Record:
             return
         self.parts.append(part)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(self.about | {"results": self.parts}, indent=1, ensure_ascii=False)
-        self.path.write_text(text + "\n", encoding="utf-8")
+        about = json.dumps(self.about, indent=1, ensure_ascii=False).removesuffix("\n}")
+        parts = ",\n".join(map(_lines, self.parts))
+        self.path.write_text(f'{about},\n "results": [\n{parts}\n ]\n}}\n', encoding="utf-8")
+
+
+def _lines(part: dict[str, Any]) -> str:
+    """A part as JSON, one line per row of a table, so that two runs are easy to compare."""
+    if "rows" not in part:
+        return "  " + json.dumps(part, ensure_ascii=False)
+    columns = json.dumps(part["columns"], ensure_ascii=False)
+    rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in part["rows"])
+    return f'  {{"columns": {columns},\n   "rows": [\n{rows}\n  ]}}'
 
 
 RECORD = Record()
@@ -126,7 +136,7 @@ def as_recorded(cell: Any) -> Any:
     (0.0123, 1200.0, 0.045, '–', 'torch')
     """
     if isinstance(cell, Measured):
-        return cell.value
+        return float(f"{cell.value:.5g}")
     if isinstance(cell, int | float):
         return cell if math.isfinite(cell) else str(cell)
     text = str(cell)
