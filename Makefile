@@ -4,16 +4,28 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-extras test-browser test-slow lint bench constraints clean
+.PHONY: demo test test-wheel test-extras test-browser lint bench constraints clean
 
 demo: $(VENV)/.demo
 	$(BIN)/evenrank demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m "not extras and not slow and not browser"
+	$(BIN)/python -m pytest -n 2 -m "not extras and not browser and not wheel"
+
+# Builds wheel and sdist, and tries each alone, in a clean environment without extras and away from the source.
+test-wheel: $(VENV)/.dev
+	rm -rf $(VENV)-wheel && mkdir $(VENV)-wheel
+	$(BIN)/python -m build --outdir $(VENV)-wheel/dist . >$(VENV)-wheel/build.log 2>&1 || { cat $(VENV)-wheel/build.log; exit 1; }
+	set -e; for kind in whl tar.gz; do \
+		echo "The package installed from $$(ls $(VENV)-wheel/dist/*.$$kind):"; \
+		$(PYTHON) -m venv $(VENV)-wheel/$$kind; \
+		$(VENV)-wheel/$$kind/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
+			$(VENV)-wheel/dist/*.$$kind pytest; \
+		(cd $(VENV)-wheel && $$kind/bin/python -m pytest -q -m wheel -c $(CURDIR)/tests/wheel/pytest.ini $(CURDIR)/tests/wheel); \
+	done
 
 test-extras: $(VENV)/.extras
-	$(BIN)/python -m pytest -n 2 -m "extras and not slow" tests/extras
+	$(BIN)/python -m pytest -n 2 -m extras tests/extras
 	$(BIN)/python -m pytest -n 2 src/evenrank/torch src/evenrank/lightgbm.py src/evenrank/xgboost.py
 
 # Opens the pages in the system's Chromium; without one, and not being root on Debian to install it, the tests skip.
@@ -22,9 +34,6 @@ test-browser: $(VENV)/.browser
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
 	echo "No Chromium: install one (on Debian: apt-get install chromium), or the tests are skipped."
 	$(BIN)/python -m pytest -m browser tests/browser
-
-test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -68,4 +77,4 @@ constraints: $(VENV)/.dev
 	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate pyproject.toml requirements-dev.txt -o constraints.txt
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-wheel .pytest_cache .mypy_cache .ruff_cache .hypothesis

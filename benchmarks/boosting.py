@@ -12,7 +12,7 @@ import numpy as np
 import xgboost
 
 import evenrank as er
-from common import best_of_each, parser, seconds, start, table
+from common import Measured, best_of_each, parser, seconds, start, table
 from curves import synthetic
 
 ALPHA = 1.0
@@ -57,8 +57,8 @@ def main() -> None:
                 [
                     f"{name}, {data.n_rows:,} rows, {trees} trees",
                     *map(seconds, times),
-                    f"{times[1] / times[0]:.2f}×",
-                    f"{times[2] / times[0]:.2f}×",
+                    Measured.of(times[1] / times[0], f"{times[1] / times[0]:.2f}×"),
+                    Measured.of(times[2] / times[0], f"{times[2] / times[0]:.2f}×"),
                 ]
             )
     table(["", "native", f"alpha={ALPHA:g}", "max_violation", "alpha", "max_violation"], lines)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import evenrank as er
-from common import parser, start, table, timed
+from common import note, parser, start, table, timed
 from curves import COLUMNS, FOLDS, K, random_ranking, summary, synthetic
 from evenrank.targets import TARGETS
 
@@ -48,7 +48,7 @@ def curve(library: str, data: er.RankingData, notion: str, alphas: Any, **settin
 
 def compare(title: str, data: er.RankingData, notions: list[str], targets: list[str], alphas: Any, trees: Any) -> None:
     for notion in notions:
-        print(f"{title}, {notion}@{K}; {random_ranking(data, notion)}")
+        note(f"{title}, {notion}@{K}; {random_ranking(data, notion)}")
         lines, curves = [], []
         for library in LIBRARIES:
             for target in targets:
@@ -60,7 +60,7 @@ def compare(title: str, data: er.RankingData, notions: list[str], targets: list[
                     + "  ".join(f"{alpha:.3g}: {quality:.3f}/{gap:.3f}" for alpha, quality, gap in points)
                 )
         table(COLUMNS, lines)
-        print("\n".join(curves), "\n", flush=True)
+        note("\n".join(curves) + "\n")
 
 
 def constraint(title: str, data: er.RankingData, notions: list[str], trees: Any) -> None:
@@ -95,7 +95,7 @@ def constraint(title: str, data: er.RankingData, notions: list[str], trees: Any)
                         f"{held_out[f'ndcg@{K}']:.3f}",
                     ]
                 )
-    print(f"{title}, max_violation")
+    note(f"{title}, max_violation")
     table(["", "training, mean", "largest of 5", "median α", "held out", "NDCG"], lines)
 
 

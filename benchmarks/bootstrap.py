@@ -72,7 +72,7 @@ def main() -> None:
             times = np.repeat(counts, np.diff(weights.ptr))
             ratios = quotient(weights.by_column(times * stat.sums.top), weights.by_column(times * weights.weight))
             difference = max(difference, abs(float(stat.value(stat.gaps(ratios))) - theirs[stat.name]))
-    print(f"largest difference of a replicate for the same draws: {difference:.1e}")
+    common.note(f"largest difference of a replicate for the same draws: {difference:.1e}")
 
 
 if __name__ == "__main__":

@@ -1,24 +1,30 @@
-"""What the benchmarks share: threads, timing, memory, and printing."""
+"""What the benchmarks share: threads, timing, memory, printing, and the record of every run."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import os
 import platform
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib import import_module, metadata
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 MISSING = "not installed"
+RESULTS = Path(__file__).parent / "results"
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -36,9 +42,127 @@ def peer(name: str) -> Any:
         return None
 
 
+# ---------------------------------------------------------------------- the record
+
+
+class Measured(str):
+    """A number as it is printed, which the record keeps as it was measured: seconds, or a plain ratio."""
+
+    value: float
+
+    @classmethod
+    def of(cls, value: float, text: str) -> Measured:
+        made = cls(text)
+        made.value = value
+        return made
+
+
+@dataclass
+class Record:
+    """A run as a JSON file: where and on what it ran, and every table and note it printed.
+
+    A whole run is ``results/<script>.json``, a quick one ``results/quick/<script>.json``; a new run replaces the old.
+    Times are seconds, ratios plain numbers.
+    """
+
+    about: dict[str, Any] = field(default_factory=dict)
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    path: Path | None = None  # None before `start`, and in processes of a script's own
+
+    def begin(self, title: str, packages: Sequence[str], threads: int) -> None:
+        quick = "--quick" in sys.argv[1:]
+        self.path = RESULTS / ("quick" if quick else "") / f"{Path(sys.argv[0]).stem}.json"
+        self.parts = []
+        load, cores = os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan, os.cpu_count() or 1
+        self.about = {
+            "title": title,
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "commit": commit(),
+            "quick": quick,
+            "options": [option for option in sys.argv[1:] if os.sep not in option],
+            "machine": {
+                "cores": cores,
+                "processor": platform.machine(),
+                "kernels": sorted({str(info["architecture"]) for info in threadpool_info() if "architecture" in info}),
+                "system": platform.system(),
+                "threads": threads,
+                # Work of others at the start: times on a busy machine are upper bounds, and ratios are rough.
+                "busy": None if math.isnan(load) else load > 0.25 * cores,
+            },
+            "versions": {"python": platform.python_version()} | {name: _version(name) for name in packages},
+        }
+
+    def add(self, part: dict[str, Any]) -> None:
+        """Write at once, so that a run which is stopped leaves what it found."""
+        if self.path is None:
+            return
+        self.parts.append(part)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        about = json.dumps(self.about, indent=1, ensure_ascii=False).removesuffix("\n}")
+        parts = ",\n".join(map(_lines, self.parts))
+        self.path.write_text(f'{about},\n "results": [\n{parts}\n ]\n}}\n', encoding="utf-8")
+
+
+def _lines(part: dict[str, Any]) -> str:
+    """A part as JSON, one line per row of a table, so that two runs are easy to compare."""
+    if "rows" not in part:
+        return "  " + json.dumps(part, ensure_ascii=False)
+    columns = json.dumps(part["columns"], ensure_ascii=False)
+    rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in part["rows"])
+    return f'  {{"columns": {columns},\n   "rows": [\n{rows}\n  ]}}'
+
+
+RECORD = Record()
+
+
+def commit() -> str:
+    """The commit that runs, marked if files differ from it; "unknown" outside a repository."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(RESULTS.parent), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "..", ":(exclude)results")
+        return git("rev-parse", "--short=12", "HEAD") + (" and changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def as_recorded(cell: Any) -> Any:
+    """A cell as a number where it is one.
+
+    >>> as_recorded(seconds(0.0123)), as_recorded("1,200"), as_recorded("+4.5%"), as_recorded("–"), as_recorded("torch")
+    (0.0123, 1200.0, 0.045, '–', 'torch')
+    """
+    if isinstance(cell, Measured):
+        return float(f"{cell.value:.5g}")
+    if isinstance(cell, int | float):
+        return cell if math.isfinite(cell) else str(cell)
+    text = str(cell)
+    plain = text.replace(",", "").removesuffix("%")
+    try:
+        number = float(plain)
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        return text
+    return round(number / 100, 12) if text.endswith("%") else number
+
+
+def note(text: str) -> None:
+    """Print a finding and keep it."""
+    print(text, flush=True)
+    RECORD.add({"note": text.strip()})
+
+
+# ---------------------------------------------------------------------- running
+
+
 def start(title: str, packages: Sequence[str], *, threads: int) -> None:
-    """Cap the threads of all sides alike and say on what this runs."""
+    """Cap the threads of all sides alike, say on what this runs, and begin the record."""
     cap_threads(threads)
+    RECORD.begin(title, ("evenrank", "numpy", "scipy", *packages), threads)
     print(f"{title}\n{'=' * len(title)}")
     print(
         f"{os.cpu_count()} cores, at most {threads} BLAS/OpenMP threads on every side; "
@@ -141,7 +265,8 @@ def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print aligned text: the first column to the left, the others to the right."""
+    """Print aligned text, the first column to the left, the others to the right, and keep the numbers."""
+    RECORD.add({"columns": list(columns), "rows": [list(map(as_recorded, row)) for row in rows]})
     texts = [[str(cell) for cell in row] for row in (columns, *rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for number, row in enumerate(texts):
@@ -152,11 +277,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     print()
 
 
-def seconds(value: float) -> str:
+def seconds(value: float) -> Measured:
     if value >= 1:
-        return f"{value:.2f} s"
-    return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
+        text = f"{value:.2f} s"
+    else:
+        text = f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
+    return Measured.of(value, text)
 
 
-def times(ratio: float) -> str:
-    return f"{ratio:.0f}×" if ratio >= 20 else f"{ratio:.1f}×"
+def times(ratio: float) -> Measured:
+    return Measured.of(ratio, f"{ratio:.0f}×" if ratio >= 20 else f"{ratio:.1f}×")

@@ -79,7 +79,7 @@ def main() -> None:
     data = er.RankingData.from_arrays(X, y, flag, qid)
     folds = 1 if options.quick else 15
     took, _ = common.timed(lambda: [deltr_path(data, er.strength_grid()) for _ in range(folds)])
-    print(f"to convergence: {26 * folds} models of 522 queries × 7 items × 9 features in {common.seconds(took)}")
+    common.note(f"to convergence: {26 * folds} models of 522 queries × 7 items × 9 features in {common.seconds(took)}")
 
 
 if __name__ == "__main__":

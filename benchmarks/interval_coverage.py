@@ -182,7 +182,7 @@ def main() -> None:
                 found = Found(*(np.concatenate(both) for both in zip(*halves, strict=True)))
                 rows += summary(population, size, found, true)
             rows.sort(key=lambda row: row[0])
-            print(population.name)
+            common.note(population.name)
             common.table(
                 [
                     "interval of",
@@ -215,14 +215,16 @@ def summary(population: Population, size: int, found: Found, true: np.ndarray) -
 def report(signed: list[tuple[str, ...]]) -> None:
     """Say which signed gaps leave the target."""
     low, high = TARGET
-    print(f"signed gaps outside {low:g}–{high:g} %:")
+    common.note(f"signed gaps outside {low:g}–{high:g} %:")
     for name, _, kind, _, size, rarest, *cells in signed:
         for method, share in zip(METHODS, cells[::2], strict=True):
             if not low <= float(share) <= high:
-                print(f"  {name}, {size} queries, {kind}, {method}: {share} % ({rarest} queries in the rarest cell)")
+                common.note(
+                    f"  {name}, {size} queries, {kind}, {method}: {share} % ({rarest} queries in the rarest cell)"
+                )
     for method, at in zip(METHODS, (6, 8), strict=True):
         shares = [float(line[at]) for line in signed if int(line[5]) >= FEW]
-        print(
+        common.note(
             f"{method}, rarest cell of at least {FEW} queries: {min(shares)} … {max(shares)} %, {len(shares)} settings"
         )
 

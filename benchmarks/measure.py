@@ -105,13 +105,13 @@ def main() -> None:
         rows.append([name, common.seconds(took), common.times(took / own), common.seconds(made), f"{theirs:.9f}"])
     common.table(["", "time", "ratio", "input", f"NDCG@{K}"], rows)
     if differences:
-        print(f"largest difference in the value: {max(differences):.1e}")
+        common.note(f"largest difference in the value: {max(differences):.1e}")
     if sklearn is not None:
         few, coarse = relevance[:2000], np.round(scores[:2000] / 4)
         gap = abs(for_ours(few, coarse)() - for_sklearn(sklearn, few, coarse, ignore_ties=False)())
-        print(f"difference from scikit-learn's tie-averaging value on 2,000 queries with ties: {gap:.1e}")
+        common.note(f"difference from scikit-learn's tie-averaging value on 2,000 queries with ties: {gap:.1e}")
 
-    print("\nCost as the queries grow, evenrank:")
+    common.note("\nCost as the queries grow, evenrank:")
     rows = []
     for count in (queries // 4, queries // 2, queries, 2 * queries):
         took = common.best(for_ours(*synthetic(count)), 2 * repeats)

@@ -123,7 +123,7 @@ def report(path: Path, queries: int, rows: int, epochs: int, threads: int, *, ba
     common.table(["", "found"], lines)
     # Seeds are the one thing that does not share passes.
     whole = took * (1_000_000 / queries) * (EPOCHS / epochs) * PAPER_EXPERIMENTS / models
-    print(
+    common.note(
         f"EXTRAPOLATED, not measured: the paper's {PAPER_EXPERIMENTS} experiments of its own algorithm (96 models × 10 "
         f"seeds, 1 million queries, {EPOCHS} epochs) would take {whole / 60:.0f} minutes here, training only; "
         f"the paper reports {PAPER_EXPERIMENTS * PAPER_MINUTES / 60:.0f} CPU hours, evaluation included."

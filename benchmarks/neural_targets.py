@@ -15,7 +15,7 @@ import torch
 
 import evenrank as er
 import evenrank.torch as et
-from common import parser, start, table, timed
+from common import Measured, note, parser, start, table, timed
 from curves import COLUMNS, FOLDS, K, hard_synthetic, random_ranking, summary, synthetic
 from evenrank.torch.losses import LOSSES
 from evenrank.torch.network import Networks, train
@@ -62,7 +62,7 @@ def batch_bias(data: er.RankingData, target: str) -> None:
             values = values[len(values) // 5 :]  # the running mean needs some batches to settle
             cells.append(f"{np.mean(values):.4f} ± {np.std(values):.4f}")
         rows_of.append(cells)
-    print(f"|gap| of {target}, mean ± standard deviation over batches")
+    note(f"|gap| of {target}, mean ± standard deviation over batches")
     table(["queries a batch", "all rows", "batch", "momentum 0.9", "momentum 0.97"], rows_of)
 
 
@@ -84,14 +84,14 @@ def main() -> None:
         sets = {"TREC": (er.datasets.trec_fair_2019(given.trec, threshold=3), seeds), **sets}
     for name, (data, times) in sets.items():
         for notion in ("dp", "eop", "eod"):
-            print(f"{name}: {notion}@{K}, {times} seed(s); {random_ranking(data, notion)}")
+            note(f"{name}: {notion}@{K}, {times} seed(s); {random_ranking(data, notion)}")
             rows = []
             for target in given.targets:
                 seconds, found = timed(lambda: curve(data, notion, alphas, times, target=target))  # noqa: B023
-                rows.append([*summary(target, alphas, *found), f"{seconds:.0f} s"])
+                rows.append([*summary(target, alphas, *found), Measured.of(seconds, f"{seconds:.0f} s")])
                 if given.curves and target == "exposure":
                     for alpha, *values in zip(alphas, *found, strict=True):
-                        print(f"  α {alpha:7.3f}: violation {values[0]:.4f}, NDCG {values[1]:.4f} ± {values[2]:.4f}")
+                        note(f"  α {alpha:7.3f}: violation {values[0]:.4f}, NDCG {values[1]:.4f} ± {values[2]:.4f}")
             if notion == "dp":
                 for label, settings in {
                     "exposure, |gap| itself": {"smoothing": 0.0},
@@ -99,7 +99,7 @@ def main() -> None:
                     "exposure, |gap|, momentum": {"smoothing": 0.0, "momentum": 0.9},
                 }.items():
                     seconds, found = timed(lambda: curve(data, notion, alphas, times, **settings))  # noqa: B023
-                    rows.append([*summary(label, alphas, *found), f"{seconds:.0f} s"])
+                    rows.append([*summary(label, alphas, *found), Measured.of(seconds, f"{seconds:.0f} s")])
             table([*COLUMNS, "trained in"], rows)
         for target in ("score", "topk"):
             batch_bias(data, target)

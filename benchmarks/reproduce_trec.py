@@ -34,11 +34,11 @@ def main() -> None:
     lines = []
     for method, seconds in found["method_seconds"].items():
         paper = PAPER_RUNS * PAPER_MINUTES[method] / 60 if method in PAPER_MINUTES else None
-        lines.append([method, f"{seconds:.1f} s", "" if paper is None else f"{paper:.1f} CPU hours"])
-    lines.append(["all, training and measuring", f"{sum(found['method_seconds'].values()):.1f} s", ""])
+        lines.append([method, common.seconds(seconds), "" if paper is None else f"{paper:.1f} CPU hours"])
+    lines.append(["all, training and measuring", common.seconds(sum(found["method_seconds"].values())), ""])
     common.table(["method (seconds of its processes)", "here", "paper"], lines)
-    print(f"Whole command, with {len(found['files'])} tables and figures: {took:.1f} s.")
-    print(f"The paper's whole: {CPU_HOURS['trec']} CPU hours.")
+    common.note(f"Whole command, with {len(found['files'])} tables and figures: {took:.1f} s.")
+    common.note(f"The paper's whole: {CPU_HOURS['trec']} CPU hours.")
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ def compare(torch, folder: Path, *, batches: int, repeats: int) -> None:
     for name in list(passes)[:2]:
         other = passes[name]()
         gap = np.abs(trained - other).max() / np.abs(trained).max()
-        print(f"largest difference in the weights from {name.split(',')[0]}, relative: {gap:.1e}")
+        common.note(f"largest difference in the weights from {name.split(',')[0]}, relative: {gap:.1e}")
     print()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 import evenrank.torch as et
-from common import best_of_each, parser, peer, seconds, start, table, times
+from common import best_of_each, note, parser, peer, seconds, start, table, times
 
 
 def rows(queries: int, length: int, features: int) -> tuple[Any, ...]:
@@ -52,7 +52,7 @@ def step(batch: tuple[Any, ...], hidden: tuple[int, ...], fairness: Any) -> Call
 
 
 def overhead(quick: bool) -> None:
-    print("A step (forward, ListNet, backward, Adam), and what the fairness loss adds to it")
+    note("A step (forward, ListNet, backward, Adam), and what the fairness loss adds to it")
     sizes = [(100, 10, 136, (64, 32)), (100, 100, 136, (256, 128)), (128, 120, 136, (512, 256, 128))]
     found = []
     for queries, length, features, hidden in sizes[: 2 if quick else 3]:
@@ -98,7 +98,7 @@ def against_fairret(quick: bool) -> None:
             np.testing.assert_allclose(run_ours().item(), (run_theirs() * overall).item(), atol=2e-6)
             mine, yours = best_of_each([run_ours, run_theirs], 20 if quick else 100)
             found.append([f"{notion}, {len(qid)} rows", seconds(mine), seconds(yours), times(yours / mine)])
-    print("Pooled |gap| of sigmoid(score), value and gradient; the values agree to 2e-6")
+    note("Pooled |gap| of sigmoid(score), value and gradient; the values agree to 2e-6")
     table(["", "FairnessLoss", "fairret", "ratio"], found)
 
 

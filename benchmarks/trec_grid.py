@@ -195,8 +195,10 @@ def main() -> None:
         ["    of which measuring", "", "", common.seconds(min(measuring)), ""],
     ]
     common.table(["", "models timed", "time", "per model", "ratio"], rows)
-    print(f"largest difference over the {len(chosen)} models: scores {score_gap:.1e}, measures {value_gap:.1e}")
-    print(f"the whole grid in the torch loop would take {theirs * models / 60:.1f} minutes; ours took {own:.2f} s")
+    common.note(f"largest difference over the {len(chosen)} models: scores {score_gap:.1e}, measures {value_gap:.1e}")
+    common.note(
+        f"the whole grid in the torch loop would take {theirs * models / 60:.1f} minutes; ours took {own:.2f} s"
+    )
 
 
 if __name__ == "__main__":

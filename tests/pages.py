@@ -13,8 +13,8 @@ from evenrank.experiment.examples import Titles
 from evenrank.experiment.trials import Sweep
 
 HOSTILE = (
-    "</script ></script><!--<script><img src=x onerror=\"document.title='owned'\"> & \"double\" 'single' $title "
-    "${made} $ é"
+    "</script ></script><!--<script><img src=x onerror=\"document.title='owned'\"> & \"double\" 'single' {{ title }} "
+    "{% include 'page.html' %} {# é"
 )
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 

@@ -99,7 +99,18 @@ def test_imports_of_every_form_are_seen() -> None:
 
 @pytest.mark.parametrize("statement", ["import evenrank", "import evenrank.measures, evenrank.notions, evenrank.data"])
 def test_import_is_light_and_silent(statement: str) -> None:
-    heavy = ["torch", "pandas", "polars", "matplotlib", "altair", "scipy.optimize", "sklearn", "lightgbm", "xgboost"]
+    heavy = [
+        "torch",
+        "pandas",
+        "polars",
+        "matplotlib",
+        "altair",
+        "scipy.optimize",
+        "sklearn",
+        "lightgbm",
+        "xgboost",
+        "jinja2",
+    ]
     code = f"{statement}\nimport sys\nprint(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")

@@ -107,3 +107,28 @@ def test_archives_and_deep_nesting_are_refused(tmp_path):
     path.write_text("[" * 200_000)
     with JsonScanner(path) as scanner, pytest.raises(DataError, match="nested too deeply"):
         scanner.value()
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 100, 10_000])
+def test_lines_are_counted_once(tmp_path, chunk):
+    """A record asks for its line; to count from the buffer's start each time took most of a large file's minutes."""
+
+    class Counted(str):
+        looked_at = 0
+
+        def count(self, text, start, end):
+            Counted.looked_at += end - start
+            return super().count(text, start, end)
+
+    path = tmp_path / "a.json"
+    text = "[\n" + ",\n".join(f'{{"a":\n{i}}}' for i in range(300)) + "]"
+    path.write_text(text)
+    with JsonScanner(path, chunk=chunk) as scanner:
+        scanner.take("[")
+        for number in range(300):
+            scanner.peek()
+            scanner._text = Counted(scanner._text)
+            assert (scanner.line, scanner.value()) == (2 + 2 * number, {"a": number})
+            scanner.taken(",")
+    # In smaller chunks the standard decoder counts as well, for the message of each attempt that the chunk cut short.
+    assert chunk < len(text) or Counted.looked_at <= len(text)

@@ -69,7 +69,7 @@ def test_without_an_error_the_bar_has_no_length(sweep):
 def test_live_charts_name_what_the_script_fills():
     script = text_of("report.js")
     for name, described in live_charts().items():
-        assert f'id="{name}"' in text_of("report.html")
+        assert f'id="{name}"' in text_of("templates/report.html")
         assert "datasets" not in described
         for data in set(re.findall(r'"data": \{"name": "(\w+)"\}', json.dumps(described))):
             assert re.search(rf"\b{data}:", script)

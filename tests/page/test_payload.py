@@ -10,8 +10,7 @@ import pytest
 import evenrank as er
 from evenrank.experiment.trials import Sweep
 from evenrank.methods.method import ANY
-from evenrank.page.payload import DIGITS, embedded, group_shares, payload, rates_at, runs, start
-from pages import HOSTILE
+from evenrank.page.payload import DIGITS, group_shares, payload, rates_at, runs, start
 
 
 @pytest.fixture(scope="module")
@@ -162,14 +161,6 @@ def test_intervals_need_folds(sweep):
     assert payload(sweep)["factor"] == pytest.approx(2.776, abs=1e-3)  # Student's t of 5 folds
     about = sweep.about | {"spread": "standard deviation"}
     assert payload(Sweep(sweep.columns, sweep.ks, about))["factor"] is None
-
-
-def test_text_cannot_end_the_script(data):
-    text = embedded({"a": HOSTILE, "b": None, "c": [1.5]})
-    assert not set("<>&") & set(text)
-    assert json.loads(text) == {"a": HOSTILE, "b": None, "c": [1.5]}
-    with pytest.raises(ValueError, match="JSON"):
-        embedded(float("nan"))
 
 
 def test_the_page_knows_how_many_places_were_kept():

@@ -40,6 +40,14 @@ def test_one_file_that_loads_nothing(html):
     assert page.tags.count("script") == 4
 
 
+def test_the_page_carries_the_licences_of_the_code_in_it(html):
+    library = Page(html).texts("script")[2]
+    assert "vegaEmbed" in library
+    notices = library.split("*/")[0]
+    assert "University of Washington Interactive Data Lab" in notices
+    assert "Redistributions in binary form must reproduce the above copyright notice" in notices
+
+
 def test_text_is_in_its_place(html):
     page = Page(html)
     assert page.texts("title") == page.texts("h1") == ["How even?"]

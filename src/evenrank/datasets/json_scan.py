@@ -45,7 +45,8 @@ class JsonScanner:
         self._file = open_bytes(path)
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("strict")
         self._text, self._at, self._ended = "", 0, False
-        self._bytes_read = self._characters_before = self._lines_before = 0
+        self._bytes_read = self._characters_before = 0
+        self._lines, self._lines_to = 0, 0  # line ends before that place of the buffer
 
     def __enter__(self) -> Self:
         return self
@@ -121,12 +122,14 @@ class JsonScanner:
 
     @property
     def line(self) -> int:
-        """The number, from 1, of the line that comes next."""
-        return self._lines_before + self._text.count("\n", 0, self._at) + 1
+        """The number, from 1, of the line that comes next. Every record asks for it, so no part is counted twice."""
+        self._lines += self._text.count("\n", self._lines_to, self._at)
+        self._lines_to = self._at
+        return self._lines + 1
 
     def wrong(self, reason: str, at: int | None = None) -> DataError:
         at = self._at if at is None else at
-        line = self._lines_before + self._text.count("\n", 0, at) + 1
+        line = self.line + self._text.count("\n", self._at, at)
         return DataError(
             f"{self.path}:{line}: is not valid JSON at character {self._characters_before + at + 1} ({reason}). "
             "Write or download the file again."
@@ -193,7 +196,7 @@ class JsonScanner:
                 "Save the file again as UTF-8 (it may be Latin-1 or Windows-1252)."
             ) from None
         self._bytes_read += len(data)
-        self._lines_before += self._text.count("\n", 0, self._at)
+        self._lines, self._lines_to = self.line - 1, 0
         self._characters_before += self._at
         self._text = self._text[self._at :] + more
         self._at = 0

@@ -1,4 +1,4 @@
-"""The audit as one self-contained page. All text from data is escaped; intervals are drawn with plain CSS.
+"""The audit as one self-contained page; intervals are drawn with plain CSS.
 
 The public names `audit` and `Audit` are taken from here, so that an audit in a notebook knows its page.
 """
@@ -7,89 +7,81 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass
+from typing import Any
 
 from evenrank.audits.audit import Audit, audit
 from evenrank.audits.sections import Section, sections, summary
 from evenrank.measures import MeasureAt
-from evenrank.page.skeleton import fill, page, piece, scrolled, signature, table, text_of
+from evenrank.page.skeleton import Row, Table, page, piece
 from evenrank.wording import TITLES
 
 __all__ = ["Audit", "audit", "audit_page"]
 
 
+@dataclass(frozen=True)
+class Bar:
+    """A gap and its interval, in percent of the scale's length; ``shown`` where the interval does not reach 0."""
+
+    label: str
+    value: str
+    low: float
+    high: float
+    estimate: float
+    shown: bool
+
+
 def audit_page(audits: Sequence[tuple[str, Audit]], *, whole: bool = True) -> str:
     """Audits under their titles as a page (or, with ``whole=False``, as the piece of one that a notebook shows)."""
+    parts = [_parts(title, audit) for title, audit in audits]
     if not whole:
-        return piece("\n".join(_audit(title, audit) for title, audit in audits))
+        return piece("audit_piece.html", audits=parts)
     first = audits[0][1]
     made = (
         f"Intervals by {first.method} over queries, {first.confidence:.0%} confidence; certified bounds rest on "
         "queries being independent and none having been used in training."
     )
-    body = fill(
-        "audit.html",
-        audits="\n".join(_audit(title, audit) for title, audit in audits),
-        made=escape(made),
-        glossary=text_of("glossary.html"),
-        signature=escape(signature()),
-    )
-    return page(audits[0][0], body)
+    return page("audit.html", audits[0][0], audits=parts, made=made)
 
 
-def _audit(title: str, audit: Audit) -> str:
-    """The answer first, as the report has it; then each section in a box of its own."""
-    found = sections(audit)
-    answer, *rest = found[0].sentences
+def _parts(title: str, audit: Audit) -> dict[str, Any]:
+    """What the template shows of an audit: the answer first, as the report has it; then section by section."""
+    conclusions, *others = sections(audit)
+    answer, *sentences = conclusions.sentences
     answer = answer.removeprefix("In short: ")
-    parts = [
-        f"<h1>{escape(title)}</h1>",
-        f"<p class='soft'>{escape(summary(audit))}</p>",
-        f"<p class='lead'>{escape(answer[:1].upper() + answer[1:])}</p>",
-        _card(_section(Section(found[0].heading, tuple(rest))) + _bars(audit)),
-    ]
-    parts += [_card(_section(section)) for section in found[1:]]
-    return "<div class='audit'>" + "\n".join(parts) + "</div>"
+    bars, end = _bars(audit)
+    return {
+        "title": title,
+        "summary": summary(audit),
+        "answer": answer[:1].upper() + answer[1:],
+        "sections": [_section(Section(conclusions.heading, tuple(sentences))), *map(_section, others)],
+        "bars": bars,
+        "end": end,
+    }
 
 
-def _card(content: str) -> str:
-    return f"<section class='card'>{content}</section>"
+def _section(section: Section) -> dict[str, Any]:
+    rows = [Row(cells, {"class": "sub" if cells[0].startswith(" ") else "of"}) for cells in section.rows]
+    return {
+        "heading": section.heading,
+        "sentences": section.sentences,
+        "table": Table(section.heading, section.head, rows) if rows else None,
+        "note": section.note,
+    }
 
 
-def _section(section: Section) -> str:
-    parts = [f"<h2>{escape(section.heading)}</h2>"]
-    if section.sentences:
-        parts.append("<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in section.sentences) + "</ul>")
-    if section.rows:
-        lines = [(row, f" class='{'sub' if row[0].startswith(' ') else 'of'}'") for row in section.rows]
-        parts.append(scrolled(table(section.head, lines), section.heading))
-    if section.note:
-        parts.append(f"<p class='soft small'>{escape(section.note)}</p>")
-    return "\n".join(parts)
-
-
-def _bars(audit: Audit) -> str:
-    """The gaps with their intervals on one scale; grey where the interval reaches 0."""
-    measures = dict.fromkeys(MeasureAt.of(made.measure).name for made in audit.certificates)
-    found = [one for measure in measures for one in audit.find(measure) if not math.isnan(one.interval.low)]
-    if not found:
-        return ""
-    end = max(max(one.interval.high for one in found), 1e-9)
-    lines = []
-    for one in found:
-        low, high, at = (value / end * 100 for value in (one.interval.low, one.interval.high, one.interval.estimate))
-        kind = "band" if one.shown else "band zero"
-        bar = (
-            f"<span class='track'><span class='{kind}' style='left:{low:.2f}%;width:{high - low:.2f}%'></span>"
-            f"<span class='dot' style='left:calc({at:.2f}% - 1px)'></span></span>"
-        )
-        label = escape(f"{TITLES[one.measure]}, k = {one.k}")
-        value = f"{one.interval.estimate:.3f} ({one.interval.low:.3f}–{one.interval.high:.3f})"
-        lines.append(f"<tr class='of'><th scope='row'>{label}</th><td>{value}</td><td class='bar'>{bar}</td></tr>")
-    note = f"The bar is the interval, from 0 at the left to {end:.3f}; grey where it reaches 0 and no gap is shown."
-    head = "<tr><th scope='col'>gap</th><th scope='col'>estimate and interval</th><th scope='col'>drawn</th></tr>"
-    drawn = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
-    return f"{scrolled(drawn, 'Gaps and their intervals')}<p class='soft small'>{escape(note)}</p>"
+def _bars(audit: Audit) -> tuple[list[Bar], float]:
+    """The gaps with their intervals on one scale, and the value at its right end."""
+    measures = dict.fromkeys(MeasureAt.of(certificate.measure).name for certificate in audit.certificates)
+    gaps = [gap for measure in measures for gap in audit.find(measure) if not math.isnan(gap.interval.low)]
+    end = max([1e-9, *(gap.interval.high for gap in gaps)])
+    bars = []
+    for gap in gaps:
+        interval = gap.interval
+        low, high, estimate = (value / end * 100 for value in (interval.low, interval.high, interval.estimate))
+        value = f"{interval.estimate:.3f} ({interval.low:.3f}–{interval.high:.3f})"
+        bars.append(Bar(f"{TITLES[gap.measure]}, k = {gap.k}", value, low, high, estimate, bool(gap.shown)))
+    return bars, end
 
 
 Audit.page = staticmethod(audit_page)

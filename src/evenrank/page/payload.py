@@ -264,9 +264,3 @@ def _student(number: int) -> float:
 def numbers(values: NDArray[np.float64]) -> list[float | None]:
     """Short decimals; JSON has no NaN, null stands for it."""
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]
-
-
-def embedded(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,8 +30,18 @@ DECISIONS = (
 )
 
 
+@dataclass(frozen=True)
+class Promise:
+    """What can be promised for one grouping and notion, by their numbers; ``shown`` if the page opens with it."""
+
+    grouping: int
+    notion: int
+    shown: bool
+    sentences: list[str]
+
+
 def how_sure(sweep: Sweep) -> str:
-    """What the errors are, and what can be promised for new queries; a part for each grouping and notion."""
+    """What the errors are and what they do not cover."""
     if sweep.spread == "standard error":
         errors = (
             f"± is the standard error over {sweep.about.get('folds', 'the')} folds: every query is tested once, by a "
@@ -41,21 +51,26 @@ def how_sure(sweep: Sweep) -> str:
         split = sweep.about.get("tested_each", 0) < sweep.about.get("tested", 0)
         between = "random splits of the queries" if split else "repeated trainings with different seeds"
         errors = f"± is the standard deviation between {between}."
-    errors += (
+    return errors + (
         " A strength counts as significantly worse if its mean quality is below that of strength 0 by more than both "
         "errors together. Many strengths were looked at: the best free one is somewhat flattered by chance, so test "
         "the one you choose on fresh queries."
     )
-    parts = [f"<p class='small'>{escape(errors)}</p>", "<h3>What can be promised for new queries</h3>"]
-    first = start(sweep)
-    shares = sweep.about.get("shares", {})
-    for g, grouping in enumerate(sweep.groupings):
-        for n, notion in enumerate(sweep.notions):
-            own = shares.get(grouping, {}).get(notion)
-            hidden = "" if (g, n) == (0, first["notion"]) else " hidden"
-            told = "".join(f"<li>{escape(line)}</li>" for line in _promises(sweep, grouping, notion, own))
-            parts.append(f"<div data-grouping='{g}' data-notion='{n}'{hidden}><ul class='small'>{told}</ul></div>")
-    return "\n".join(parts)
+
+
+def promises(sweep: Sweep) -> list[Promise]:
+    """What can be promised for new queries, for each grouping and notion."""
+    first, shares = start(sweep), sweep.about.get("shares", {})
+    return [
+        Promise(
+            g,
+            n,
+            (g, n) == (first["grouping"], first["notion"]),
+            _promises(sweep, grouping, notion, shares.get(grouping, {}).get(notion)),
+        )
+        for g, grouping in enumerate(sweep.groupings)
+        for n, notion in enumerate(sweep.notions)
+    ]
 
 
 def _promises(sweep: Sweep, grouping: str, notion: str, shares: dict[str, float] | None) -> list[str]:
@@ -93,8 +108,8 @@ def _promises(sweep: Sweep, grouping: str, notion: str, shares: dict[str, float]
     ]
 
 
-def how_made(sweep: Sweep, source: str = "") -> str:
-    """Data, methods, versions and command as a table, and the decisions behind the numbers."""
+def how_made(sweep: Sweep, source: str = "") -> list[tuple[str, str]]:
+    """Data, methods, versions and command: the name of each fact, and the fact."""
     about = sweep.about
     facts: list[tuple[str, str]] = []
     if source:
@@ -103,8 +118,8 @@ def how_made(sweep: Sweep, source: str = "") -> str:
         ("Data", f"{about['rows']:,} rows, {about['queries']:,} queries, {about.get('features', '?')} features")
     )
     for grouping in sweep.groupings:
-        told = ", ".join(f"{quoted(name)} {share:.1%}" for name, share in group_shares(sweep, grouping).items())
-        facts.append((f"Groups by {spoken(grouping)}" if len(sweep.groupings) > 1 else "Groups", told))
+        shares = ", ".join(f"{quoted(name)} {share:.1%}" for name, share in group_shares(sweep, grouping).items())
+        facts.append((f"Groups by {spoken(grouping)}" if len(sweep.groupings) > 1 else "Groups", shares))
     facts.append(("Fingerprint", str(about.get("fingerprint", "not noted"))))
     number, kind = about.get("folds", "?"), about.get("repeats", "folds")
     facts.append(("Repeats", f"{number} {kind}, seed {about.get('seed', '?')}; errors are {sweep.spread}s"))
@@ -116,12 +131,7 @@ def how_made(sweep: Sweep, source: str = "") -> str:
         facts.append(("Begun", str(about["made"].get("began", ""))))
     if "versions" in about:
         facts.append(("Versions", ", ".join(f"{name} {number}" for name, number in about["versions"].items())))
-    lines = "".join(
-        f"<tr><th scope='row'>{escape(name)}</th><td>{escape(told)}</td></tr>" for name, told in facts if told
-    )
-    rules = "".join(f"<li>{escape(line)}</li>" for line in DECISIONS)
-    table = f"<table class='facts-table'><tbody>{lines}</tbody></table>"
-    return f"{table}<h3>Decisions behind them</h3><ul class='small'>{rules}</ul>"
+    return [(name, text) for name, text in facts if text]
 
 
 def _method(sweep: Sweep, name: str) -> str:

@@ -1,23 +1,34 @@
-"""`report.html`: one self-contained file from a sweep. All text from data is escaped, or set as text by the script.
+"""`report.html`: one self-contained file from a sweep. Text from data is escaped by templates, or set by the script.
 
 The public names `sweep` and `Sweep` are taken from here, so that a sweep in a notebook knows its page.
 """
 
 from __future__ import annotations
 
-from html import escape
+from dataclasses import dataclass
 
 from evenrank.experiment.sweep import sweep
 from evenrank.experiment.trials import Sweep
-from evenrank.page.payload import embedded, group_shares, payload, repeats, start
-from evenrank.page.provenance import how_made, how_sure
-from evenrank.page.skeleton import fill, page, piece, scrolled, signature, table, text_of
+from evenrank.page.notices import with_notices
+from evenrank.page.payload import group_shares, payload, repeats, start
+from evenrank.page.provenance import DECISIONS, how_made, how_sure, promises
+from evenrank.page.skeleton import Row, Table, page, piece, text_of, trusted
 from evenrank.page.words import answer
 from evenrank.wording import SHORT_TITLES, percent, spoken, with_error
 
 FEW = 12  # rows of a summary that a notebook shows unasked
 TITLE = "How evenly can these items be ranked?"
 __all__ = ["Sweep", "answer", "report_page", "sweep"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What can be had without a loss, of one grouping and quality measure, by their numbers."""
+
+    grouping: int
+    quality: int
+    table: Table
+    note: str
 
 
 def report_page(sweep: Sweep, *, title: str = TITLE, subtitle: str = "", made: str = "", whole: bool = True) -> str:
@@ -38,24 +49,22 @@ def report_page(sweep: Sweep, *, title: str = TITLE, subtitle: str = "", made: s
     first = data["start"]
     chosen = data["settings"][first["grouping"]][first["method"]][first["notion"]][first["k"]]
     parts = ("answer", "uneven_figure", "uneven", "free_figure", "free", "further_figure", "further")
-    told = dict(zip(parts, map(escape, chosen["story"][first["quality"]]), strict=True))
-    body = fill(
+    return page(
         "report.html",
-        **told,
-        title=escape(title),
-        subtitle=escape(subtitle or _subtitle(sweep)),
+        title,
+        scripts=[with_notices(vl_convert.javascript_bundle()), text_of("report.js")],  # type: ignore[call-arg]
+        data={"data": data, "charts": live_charts()},
+        subtitle=subtitle or _subtitle(sweep),
         notices=_notices(sweep),
-        spread=escape(_spread(sweep)),
-        sample=escape(_sample(sweep)),
-        summary=_summaries(sweep),
-        sure=how_sure(sweep),
-        made=how_made(sweep, made),
-        glossary=text_of("glossary.html") + text_of("glossary_sweep.html"),
-        signature=escape(signature()),
+        story=dict(zip(parts, chosen["story"][first["quality"]], strict=True)),
+        spread=_spread(sweep),
+        sample=_sample(sweep),
+        summaries=_summaries(sweep),
+        errors=how_sure(sweep),
+        promises=promises(sweep),
+        facts=how_made(sweep, made),
+        decisions=DECISIONS,
     )
-    runtime = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    scripts = [runtime, text_of("report.js")]
-    return page(title, body, scripts=scripts, data={"data": embedded(data), "charts": embedded(live_charts())})
 
 
 def _piece(sweep: Sweep) -> str:
@@ -65,13 +74,15 @@ def _piece(sweep: Sweep) -> str:
     from evenrank.page import charts
 
     k = sweep.ks[start(sweep)["k"]]
-    told = "".join(f"<li>{escape(answer(sweep.curve(notion, k)))}</li>" for notion in sweep.notions)
-    picture = vl_convert.vegalite_to_svg(charts.tradeoff(sweep))
-    shown = f"<div class='scroll' style='background:#fff;border-radius:8px;padding:.5rem'>{picture}</div>"
-    few = len(sweep.methods) * len(sweep.notions) * len(sweep.ks) <= FEW
-    table_ = _summary(sweep, sweep.groupings[0], "ndcg")
-    summary = f"<details{' open' if few else ''}><summary>Summary</summary>{table_}</details>"
-    return piece(f"{_notices(sweep)}<p class='soft'>{escape(_subtitle(sweep))}</p><ul>{told}</ul>{shown}{summary}")
+    return piece(
+        "report_piece.html",
+        notices=_notices(sweep),
+        subtitle=_subtitle(sweep),
+        answers=[answer(sweep.curve(notion, k)) for notion in sweep.notions],
+        picture=trusted(vl_convert.vegalite_to_svg(charts.tradeoff(sweep))),
+        open=len(sweep.methods) * len(sweep.notions) * len(sweep.ks) <= FEW,
+        summary=_summary(sweep, 0, 0),
+    )
 
 
 def _subtitle(sweep: Sweep) -> str:
@@ -84,19 +95,19 @@ def _subtitle(sweep: Sweep) -> str:
     return f"{size}; {groups}; {about['models']:,} models trained and tested."
 
 
-def _notices(sweep: Sweep) -> str:
+def _notices(sweep: Sweep) -> list[str]:
     blocks = sweep.about.get("blocks", {"done": 1, "asked": 1})
-    told = []
+    notices = []
     if blocks["done"] < blocks["asked"]:
-        told.append(
+        notices.append(
             f"This run is not finished: {blocks['done']} of {blocks['asked']} parts are done, and the numbers may "
             "change."
         )
     if repeats(sweep) < 2:
-        told.append(
+        notices.append(
             "Every strength was tested once only, so errors are not known: any fall of quality counts as a loss."
         )
-    return "".join(f"<p class='notice' role='note'>{escape(one)}</p>" for one in told)
+    return notices
 
 
 def _spread(sweep: Sweep) -> str:
@@ -118,23 +129,25 @@ def _sample(sweep: Sweep) -> str:
 # ---------------------------------------------------------------------- the summary
 
 
-def _summaries(sweep: Sweep) -> str:
-    qualities = [name for name in SHORT_TITLES if f"{name}@{sweep.ks[0]}" in sweep.columns]
-    return "\n".join(
-        f"<div data-grouping='{g}' data-quality='{q}'{'' if g == q == 0 else ' hidden'}>"
-        + _summary(sweep, grouping, quality)
-        + "</div>"
-        for g, grouping in enumerate(sweep.groupings)
-        for q, quality in enumerate(qualities)
-    )
+def _summaries(sweep: Sweep) -> list[Summary]:
+    return [
+        _summary(sweep, grouping, quality)
+        for grouping in range(len(sweep.groupings))
+        for quality in range(len(_qualities(sweep)))
+    ]
 
 
-def _summary(sweep: Sweep, grouping: str, quality: str) -> str:
+def _qualities(sweep: Sweep) -> list[str]:
+    return [name for name in SHORT_TITLES if f"{name}@{sweep.ks[0]}" in sweep.columns]
+
+
+def _summary(sweep: Sweep, grouping_number: int, quality_number: int) -> Summary:
     several = len(sweep.methods) > 1
+    grouping, quality = sweep.groupings[grouping_number], _qualities(sweep)[quality_number]
     name = f"{SHORT_TITLES[quality]}@k"
     head = ["notion", *(["method"] if several else []), "k", "gap now", "gap at best free", "falls by", "mean fall"]
     head += [f"{name} now", f"{name} at best free", "strength"]
-    lines = []
+    rows = []
     for n, notion in enumerate(sweep.notions):
         for m, method in enumerate(sweep.methods):
             for j, k in enumerate(sweep.ks):
@@ -147,14 +160,13 @@ def _summary(sweep: Sweep, grouping: str, quality: str) -> str:
                 cells += [percent(curve.max_reduction), percent(curve.mean_reduction)]
                 cells += [with_error(curve.quality[at], curve.quality_error[at]) for at in (0, i)]
                 cells.append(f"{curve.strengths[i]:.3g}")
-                lines.append((cells, f" data-grouping='' data-notion='{n}' data-method='{m}' data-k='{j}'"))
+                rows.append(Row(cells, {"data-grouping": "", "data-notion": n, "data-method": m, "data-k": j}))
     by = f" Groups by {spoken(grouping)}." if len(sweep.groupings) > 1 else ""
     note = (
         "Best free: the most even strength whose quality is not significantly worse than without mitigation. "
         f"Mean fall: over all such strengths.{by}"
     )
-    made = scrolled(table(head, lines, text=2 if several else 1), "Summary")
-    return f"{made}<p class='small soft'>{escape(note)}</p>"
+    return Summary(grouping_number, quality_number, Table("Summary", head, rows, words=2 if several else 1), note)
 
 
 Sweep.page = staticmethod(report_page)

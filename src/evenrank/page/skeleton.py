@@ -1,15 +1,42 @@
-"""The frame that the report and the audit share: one file, one look, and no right to load or run anything else."""
+"""The pages' one template environment, and the frame that they share.
+
+Templates in ``templates/`` turn data into HTML and escape every text. A page is one file with no right to load or run
+anything else.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from html import escape
+from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
-from string import Template
+from typing import TYPE_CHECKING, Any
 
 from evenrank import __version__
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Row:
+    """The cells of a table's row, the first being its heading, and the attributes of its element."""
+
+    cells: Sequence[str]
+    attributes: Mapping[str, str | int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table under a label for screen readers; the first ``words`` columns are text, the rest numbers."""
+
+    label: str
+    head: Sequence[str]
+    rows: Sequence[Row]
+    words: int = 1
 
 
 def text_of(name: str) -> str:
@@ -17,59 +44,73 @@ def text_of(name: str) -> str:
     return files("evenrank.page").joinpath(name).read_text(encoding="utf-8")
 
 
-def fill(name: str, **parts: str) -> str:
-    """A template of this package with its parts, which must be HTML already."""
-    return Template(text_of(name)).substitute(parts)
+def trusted(text: str) -> Markup:
+    """Text that goes into a page as it is.
+
+    Only files of this package, the charts' library and pictures that it drew may pass here, never text from data.
+    """
+    from markupsafe import Markup
+
+    return Markup(text)
 
 
-def page(title: str, body: str, *, scripts: Sequence[str] = (), data: Mapping[str, str] | None = None) -> str:
-    """A whole page. ``data`` is JSON by id, for the scripts to read.
+@cache
+def environment() -> Environment:
+    """Where all templates are rendered: every value is escaped, and one that is missing is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("evenrank.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals["own_file"] = lambda name: trusted(text_of(name))
+    made.globals["version"] = __version__
+    # The filter tojson writes "<", ">", "&" and "'" as escapes of JSON, so no text can end the element it stands in.
+    made.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    return made
+
+
+def page(
+    template: str, title: str, *, scripts: Sequence[str] = (), data: Mapping[str, Any] | None = None, **parts: Any
+) -> str:
+    """A whole page from a template that fills ``page.html``.
 
     The content security policy lets exactly these scripts run and nothing be fetched, so that text which slipped
     through as markup could still do nothing.
+
+    Parameters
+    ----------
+    template : str
+        Name of the file in ``templates/``.
+    title : str
+        The page's title.
+    scripts : sequence of str
+        Code of this project or of the charts' library.
+    data : mapping of str to JSON values, optional
+        What the scripts read, by the id of its element.
+    **parts
+        What the template asks for besides.
     """
-    allowed = " ".join(["'unsafe-eval'", *map(_digest, scripts)]) if scripts else "'none'"
-    held = [f'<script type="application/json" id="{name}">{text}</script>' for name, text in (data or {}).items()]
-    return fill(
-        "page.html",
-        title=escape(title),
-        allowed=allowed,
-        style=text_of("look.css") + text_of("page.css"),
-        body=body,
-        scripts="\n".join([*held, *(f"<script>{script}</script>" for script in scripts)]),
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            title=title,
+            scripts=list(map(trusted, scripts)),
+            digests=list(map(_digest, scripts)),
+            data=data or {},
+            **parts,
+        )
     )
 
 
-def piece(body: str) -> str:
-    """What a notebook shows."""
-    return f"<style>{text_of('look.css')}</style>\n<div class='evenrank piece'>{body}</div>"
-
-
-def signature() -> str:
-    return f"Made with evenrank {__version__}. This page is one file and loads nothing from anywhere."
+def piece(template: str, **parts: Any) -> str:
+    """What a notebook shows, from a template that fills ``piece.html``."""
+    return environment().get_template(template).render(**parts)
 
 
 def _digest(script: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-def table(head: Sequence[str], lines: Sequence[tuple[Sequence[str], str]], *, text: int = 1) -> str:
-    """Rows of cells with their attributes (HTML already); the first ``text`` columns are words, the rest numbers."""
-
-    def cell(tag: str, place: int, content: str, more: str = "") -> str:
-        kind = " class='text'" if 0 < place < text else ""
-        return f"<{tag}{kind}{more}>{escape(content)}</{tag}>"
-
-    top = "".join(cell("th", i, name, " scope='col'") if name else "<td></td>" for i, name in enumerate(head))
-    body = "".join(
-        f"<tr{attributes}>"
-        + "".join(cell("td" if i else "th", i, content, "" if i else " scope='row'") for i, content in enumerate(cells))
-        + "</tr>"
-        for cells, attributes in lines
-    )
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def scrolled(made: str, label: str) -> str:
-    """A table that scrolls inside its own box, which the keyboard can reach."""
-    return f"<div class='scroll' tabindex='0' role='group' aria-label='{escape(label, quote=True)}'>{made}</div>"
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
