@@ -7,7 +7,6 @@ order; `RankingData.to_stored` and `RankingData.to_caller` go between the two.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.errors import ConfigError, DataError
+from evenrank.frame_columns import (
+    feature_matrix,
+    frame_labels,
+    frame_numbers,
+    item_column,
+    note_ids,
+    note_left_out,
+    usual_features,
+)
 from evenrank.row_checks import (
     UNKNOWN,
     Locate,
@@ -27,14 +35,12 @@ from evenrank.row_checks import (
     checked_ids,
     checked_names,
     checked_numbers,
-    feature_matrix,
-    frame_labels,
-    frame_numbers,
     freeze,
     gather,
     group_codes,
     group_rows,
     listed,
+    number_array,
     refuse_duplicates,
 )
 
@@ -159,8 +165,9 @@ class RankingData:
     ) -> RankingData:
         """Read the named columns of a pandas, polars or pyarrow frame; other numeric columns are the features.
 
-        ``relevance=None`` is a log without labels (relevance 0 everywhere). Columns that are neither named nor
-        numeric are left out with a `DataWarning`; those in ``ignore`` silently.
+        ``relevance=None`` is a log without labels (relevance 0 everywhere); ``item=None`` takes the column ``item`` if
+        there is one. Columns that are neither named nor numeric, or that are called score, item or rank, are left out
+        with a `DataWarning`; those in ``ignore`` silently, item ids too.
         """
         import narwhals as nw
 
@@ -174,25 +181,23 @@ class RankingData:
         for role, column in named.items():
             if column is not None and column not in frame.columns:
                 raise DataError(f"{role} column {column!r} is not in the data; it has {listed(frame.columns)}.")
-        taken = {column for column in named.values() if column is not None} | set(ignore)
+        item = item_column(item, frame.columns, [*named.values(), *(features or ()), *ignore])
+        taken = {*named.values(), item, *ignore}
         if features is None:
-            rest = [column for column in frame.columns if column not in taken]
+            rest, by_name = usual_features([column for column in frame.columns if column not in taken])
             chosen = [c for c in rest if frame[c].dtype.is_numeric() or frame[c].dtype == nw.Boolean]
-            left_out = [column for column in rest if column not in chosen]
-            if left_out:
-                warnings.warn(
-                    f"columns {listed(left_out)} are not numeric and are left out of the features",
-                    DataWarning,
-                    stacklevel=2,
-                )
+            note_left_out(by_name, [column for column in rest if column not in chosen], stacklevel=2)
         else:
             chosen = list(features)
             for column in chosen:
                 if column not in frame.columns:
                     raise DataError(f"feature column {column!r} is not in the data; it has {listed(frame.columns)}.")
         at = locate or (lambda row: f"row {row}")
+        matrix = feature_matrix(frame, chosen, at)
+        if features is None:
+            note_ids(matrix, chosen, stacklevel=2)
         return cls.from_arrays(
-            feature_matrix(frame, chosen, at),
+            matrix,
             np.zeros(len(frame)) if relevance is None else frame_numbers(frame[relevance], relevance, at),
             None if group is None else frame_labels(frame[group]),
             frame_labels(frame[query]),
@@ -274,20 +279,16 @@ class RankingData:
     # ------------------------------------------------------------------ the two orders
 
     def to_stored(self, values: ArrayLike, *, what: str = "scores") -> NDArray[Any]:
-        """Check values given in the caller's row order, (n,) or (n, models), and bring them to stored order."""
-        array = as_array(values, what)
-        if array.dtype.kind not in "fiub":
-            try:
-                array = array.astype(np.float64)
-            except (TypeError, ValueError):
-                raise DataError(f"{what} must be numbers; got {array.dtype} values.") from None
+        """Check values given in the caller's row order, (n,) or (n, models), and bring them to stored order.
+
+        Their type stays: ties are decided in the precision the scores were given in, and between integers exactly.
+        """
+        array = number_array(values, what)
         if array.ndim not in (1, 2) or len(array) != self.n_rows or array.size == 0:
             raise DataError(
                 f"{what} must have shape ({self.n_rows},) or ({self.n_rows}, models), a value a row; got {array.shape}."
             )
-        if array.dtype.kind != "f" or array.dtype == np.float16:
-            array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
-        if not np.isfinite(array).all():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
             place = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
             model = f" of model {place[1]}" if array.ndim == 2 else ""
             raise DataError(f"{what} must be finite; row {place[0]}{model} has {float(array[place])}.")
@@ -305,7 +306,7 @@ class RankingData:
 
     def take(self, queries: ArrayLike) -> RankingData:
         """The given queries, by number (in that order) or as a (q,) mask; its caller's order is its stored order."""
-        chosen = np.asarray(queries)
+        chosen = as_array(queries, "queries")
         if chosen.dtype == bool:
             if chosen.shape != (self.n_queries,):
                 raise DataError(f"a query mask must have shape ({self.n_queries},); got {chosen.shape}.")
@@ -353,7 +354,7 @@ class RankingData:
         Measures and intervals weigh a row by its probabilities; what is missing to 1 is unknown. ``group`` becomes the
         likeliest group. Training and re-ranking take labels only. See docs/soft-groups.md on what this can tell.
         """
-        table = np.asarray(probabilities, dtype=np.float64)
+        table = np.asarray(as_array(probabilities, "membership"), dtype=np.float64)
         names = tuple(group_names)
         if table.shape != (self.n_rows, len(names)) or len(set(names)) < 2:
             raise DataError(

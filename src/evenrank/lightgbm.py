@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
 from evenrank.boosting.objective import BASES, TARGET, FairBoosted, FairObjective, base_gradients, fairness
-from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
+from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order, library_features
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.extras import require
@@ -162,7 +162,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         """LGBMRanker's, which gives the scores of X in the order of its rows; X may be a `RankingData`."""
         if isinstance(X, RankingData):
             return X.to_caller(super().predict(columns(X, self.feature_names_), *args, **kwargs))
-        return super().predict(X, *args, **kwargs)  # type: ignore[no-any-return, unused-ignore]
+        return super().predict(library_features(X, getattr(self, "feature_names_", None)), *args, **kwargs)  # type: ignore[no-any-return, unused-ignore]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file, which `evenrank.load` reads; LightGBM's own model text is in it."""

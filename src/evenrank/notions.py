@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.row_checks import listed
+from evenrank.row_checks import as_array, listed
 
 SCOPES = ("amortized", "per_query")
 ACROSS = ("mean", "max")
@@ -229,7 +229,7 @@ class Cells:
         if data.n_groups < 2:
             found = f"{data.n_groups} ({listed(data.group_names)})" if data.n_groups else "none"
             raise DataError(f"{notion.name} compares groups and needs at least two; the data has {found}.")
-        masks = [np.asarray(mask, bool) for mask in notion.masks(data)]
+        masks = [np.asarray(as_array(mask, f"a mask of {notion.name}"), bool) for mask in notion.masks(data)]
         wrong = [mask.shape for mask in masks if mask.shape != (data.n_rows,)]
         if wrong or not masks:
             found = str(wrong[0]) if wrong else "none"
@@ -334,6 +334,8 @@ def violation(
     0.25
     """
     stored = data.to_stored(values, what="values")
+    if stored.dtype.kind != "f" or stored.dtype == np.float16:  # sums need more digits than such values have
+        stored = stored.astype(np.float64)
     gamma = gamma_of(bind(notion, data, scope=scope, across=across), stored)
     return float(gamma) if stored.ndim == 1 else gamma
 

@@ -8,16 +8,21 @@ the block of a row occupies the ranks first + 1 … first + size, and the row is
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.checks import check_k, choose
+from evenrank.row_checks import as_array
+
+if TYPE_CHECKING:
+    from evenrank.data import RankingData
 
 CHUNK = 1 << 17
 SHORT = 24  # up to this length counting pairs is faster than sorting
 TIES = ("average", "input")
+ULPS = 4  # scores no further apart than this many units in the last place are tied
 
 
 class Ranking:
@@ -25,10 +30,12 @@ class Ranking:
 
     Parameters
     ----------
-    scores : (n,) or (n, models) in stored order, finite; higher is better
+    scores : (n,) or (n, models) in stored order, finite numbers or integers; higher is better
     query_ptr : (q + 1,)
     ties : "average" takes expectations over random tie-breaking; "input" keeps the order of the rows
-        Scores of a query within 1e-12 · max|s| (1e-6 in float32) of their neighbour are tied.
+        Scores of a query are tied if equal or within 4 ulps, in their own precision, of the larger of the two in
+        magnitude; integers if equal. Blocks are made from the largest score down: a score joins the block above it if
+        it is tied with that block's first score, and starts a new one otherwise. No other score of the list counts.
 
     Attributes
     ----------
@@ -43,6 +50,7 @@ class Ranking:
 
     def __init__(self, scores: NDArray[Any], query_ptr: NDArray[np.int64], *, ties: str = "average") -> None:
         choose(ties, TIES, what="ties")
+        scores = as_array(scores, "scores")
         table = scores[:, None] if scores.ndim == 1 else scores
         first, size = _places(table, query_ptr, by_input=ties == "input")
         self.query_ptr = query_ptr
@@ -98,6 +106,25 @@ def descending(values: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[Any]:
     return out
 
 
+def strict_places(stored: NDArray[Any], data: RankingData) -> NDArray[np.int64]:
+    """Places from 0 within the query, (n,), ties broken by item id, or by row where there is none.
+
+    This is how everything that must give one order breaks ties: re-rankers and ``evenrank rank``.
+    """
+    ranking = Ranking(stored, data.query_ptr)
+    if ranking.untied:
+        return ranking.first.astype(np.int64)
+    if data.item_ids is None:
+        return Ranking(stored, data.query_ptr, ties="input").first.astype(np.int64)
+    try:
+        by_item = np.lexsort([data.item_ids, data.query_of_row])
+    except TypeError:
+        by_item = np.lexsort([np.array([str(item) for item in data.item_ids.tolist()]), data.query_of_row])
+    place = np.empty(data.n_rows, np.int64)
+    place[by_item] = Ranking(stored[by_item], data.query_ptr, ties="input").first
+    return place
+
+
 def _places(
     scores: NDArray[Any], ptr: NDArray[np.int64], *, by_input: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -108,7 +135,6 @@ def _places(
     n, models = scores.shape
     first = np.zeros((n, models), np.int32)
     size = np.ones((n, models), np.int32)
-    tolerance = 1e-6 if scores.dtype.itemsize < 8 else 1e-12
     lengths = np.diff(ptr)
     for length in np.unique(lengths[lengths > 1]).tolist():
         starts = ptr[:-1][lengths == length]
@@ -119,44 +145,55 @@ def _places(
             if rows[-1] - rows[0] == len(rows) - 1:
                 rows = slice(rows[0], rows[-1] + 1)
             lists = scores[rows].reshape(-1, length, models).transpose(0, 2, 1).reshape(-1, length)
-            with np.errstate(over="ignore"):  # an infinite difference compares as it should
-                one, two = _list_places(lists, tolerance, by_input=by_input)
-            first[rows] = one.reshape(-1, models, length).transpose(0, 2, 1).reshape(-1, models)
-            if two is not None:
-                size[rows] = two.reshape(-1, models, length).transpose(0, 2, 1).reshape(-1, models)
+            with np.errstate(over="ignore", invalid="ignore"):  # infinities compare as they should
+                above, sizes = _list_places(lists, by_input=by_input)
+            first[rows] = above.reshape(-1, models, length).transpose(0, 2, 1).reshape(-1, models)
+            if sizes is not None:
+                size[rows] = sizes.reshape(-1, models, length).transpose(0, 2, 1).reshape(-1, models)
     return first, size
 
 
-def _list_places(lists: NDArray[Any], tolerance: float, *, by_input: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _list_places(lists: NDArray[Any], *, by_input: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Places in each line of a dense (lists, length) table; no sizes if nothing is tied."""
     length = lists.shape[1]
     if length > SHORT:
-        return _places_by_sorting(lists, tolerance, by_input=by_input)
+        return _places_by_sorting(lists, by_input=by_input)
     columns = np.ascontiguousarray(lists.T)
-    above, below = _count_pairs(columns, tolerance * np.abs(columns).max(axis=0))
+    above, below = _count_pairs(columns, _upper(columns))
     tied = np.flatnonzero((above + below).min(axis=0) < length - 1)
     if len(tied) == 0:
         return above.T, None
     first, size = np.ascontiguousarray(above.T), np.ascontiguousarray((length - above - below).T)
-    # Equal scores are tied for good; unequal ones within the tolerance can chain, which only sorting sees.
-    equal = _count_pairs(columns[:, tied], np.zeros(len(tied), columns.dtype))
+    # Equal scores are tied for good; where unequal ones come near each other, the blocks are made in order.
+    equal = _count_pairs(columns[:, tied], columns[:, tied])
     hard = tied if by_input else tied[((equal[0] != above[:, tied]) | (equal[1] != below[:, tied])).any(axis=0)]
     if len(hard):
-        first[hard], sizes = _places_by_sorting(lists[hard], tolerance, by_input=by_input)
+        first[hard], sizes = _places_by_sorting(lists[hard], by_input=by_input)
         size[hard] = 1 if sizes is None else sizes
     return first, size
 
 
-def _count_pairs(columns: NDArray[Any], threshold: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """How many scores of a list exceed each one, and how many it exceeds, by more than the threshold."""
+def _upper(scores: NDArray[Any]) -> NDArray[Any]:
+    """What no score tied with this one exceeds: for integers the score itself, else a bound that is cheap and wide."""
+    if scores.dtype.kind != "f":
+        return scores
+    limits = np.finfo(scores.dtype)
+    # A score tied with s is at most 2 · ULPS ulps of s above it, since an ulp doubles at a power of two.
+    upper: NDArray[Any] = np.abs(scores)
+    upper *= 4 * ULPS * limits.eps
+    upper += limits.tiny
+    upper += scores
+    return upper
+
+
+def _count_pairs(columns: NDArray[Any], upper: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """How many scores of a list exceed the upper bound of each one, and how many have theirs exceeded by it."""
     above = np.zeros(columns.shape, np.int8)
     below = np.zeros(columns.shape, np.int8)
-    under = -threshold
     for i in range(len(columns)):
         for j in range(i):
-            difference = columns[i] - columns[j]
-            wins = (difference > threshold).view(np.int8)
-            loses = (difference < under).view(np.int8)
+            wins = (columns[i] > upper[j]).view(np.int8)
+            loses = (columns[j] > upper[i]).view(np.int8)
             above[j] += wins
             below[i] += wins
             above[i] += loses
@@ -164,25 +201,27 @@ def _count_pairs(columns: NDArray[Any], threshold: NDArray[Any]) -> tuple[NDArra
     return above, below
 
 
-def _places_by_sorting(
-    lists: NDArray[Any], tolerance: float, *, by_input: bool
-) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _places_by_sorting(lists: NDArray[Any], *, by_input: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """The same for lists of any length."""
     count, length = lists.shape
-    order = np.argsort(-lists, axis=1)
+    order = np.argsort(-lists if lists.dtype.kind == "f" else ~lists, axis=1)  # integers may have no negative
     flat = order + (np.arange(count) * length)[:, None]
     ordered = lists.ravel()[flat]
-    scale = np.maximum(np.abs(ordered[:, :1]), np.abs(ordered[:, -1:]))
-    tied = ordered[:, :-1] - ordered[:, 1:] <= tolerance * scale
+    near = ~(ordered[:, :-1] > _upper(ordered[:, 1:]))
     first = np.empty(lists.size, np.int32)
     first[flat] = np.arange(length, dtype=np.int32)
-    some = tied.any(axis=1)
+    some = near.any(axis=1)
     if not some.any():
         return first.reshape(count, length), None
 
+    ordered = ordered[some]
+    same = ordered[:, :-1] == ordered[:, 1:]
+    hard = (near[some] != same).any(axis=1)
+    if hard.any():
+        same[hard] = ~_block_starts(ordered[hard])[:, 1:]
     # Positions run down the columns here: numpy accumulates down columns, many lists at a time, far faster.
     position = np.arange(length, dtype=np.int32)[:, None]
-    joins = np.ascontiguousarray(tied[some].T)
+    joins = np.ascontiguousarray(same.T)
     start = np.where(np.vstack([np.zeros_like(joins[:1]), joins]), np.int32(0), position)
     np.maximum.accumulate(start, axis=0, out=start)
     if by_input:
@@ -196,3 +235,43 @@ def _places_by_sorting(
     first[flat[some]] = start.T
     size[flat[some]] = (end - start).T
     return first.reshape(count, length), size.reshape(count, length)
+
+
+def _block_starts(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where blocks start in lists, (lists, length), that stand from the largest score to the smallest.
+
+    Each distinct score first gets the block it would make if it started one; few scores fit into a block, so a few
+    looks ahead settle that for all at once. A score that no earlier one could take in does start one, and from there
+    the true starts are those that the ends of blocks lead to; followed in leaps of 1, 2, 4, … blocks.
+    """
+    count, length = ordered.shape
+    new = np.ones(ordered.shape, bool)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=new[:, 1:])
+    at = np.flatnonzero(new)
+    score, line = ordered.ravel()[at], at // length
+    n = len(at)
+    end = np.arange(1, n + 1)
+    taken = np.zeros(n + 1, bool)
+    growing = np.arange(n - 1)
+    while len(growing):
+        candidate = end[growing]
+        fits = (line[growing] == line[candidate]) & _tied(score[growing], score[candidate])
+        growing, candidate = growing[fits], candidate[fits]
+        taken[candidate] = True
+        end[growing] = candidate + 1
+        growing = growing[candidate + 1 < n]
+    starts, leap = ~taken, np.append(end, n)
+    while not starts[ahead := leap[starts]].all():
+        starts[ahead] = True
+        leap = leap[leap]
+    out = np.zeros(count * length, bool)
+    out[at[starts[:n]]] = True
+    return out.reshape(count, length)
+
+
+def _tied(larger: NDArray[Any], smaller: NDArray[Any]) -> NDArray[np.bool_]:
+    """The rule for unequal scores: within `ULPS` units in the last place of the one of larger magnitude."""
+    magnitude = np.maximum(np.abs(larger), np.abs(smaller))
+    most = np.finfo(magnitude.dtype).max
+    ulp = np.spacing(np.minimum(magnitude, np.nextafter(most, most.dtype.type(0))))  # numpy has no ulp for the largest
+    return np.asarray(larger - smaller <= ULPS * ulp)

@@ -48,14 +48,44 @@ def block_rows(n_columns: int) -> int:
     return max(1, BLOCK_BYTES // (8 * max(1, n_columns)))
 
 
+def unmasked(values: Any, what: str) -> Any:
+    """The values themselves; a masked array becomes a plain one, if nothing in it is masked."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    hidden = np.ma.getmaskarray(values)
+    if hidden.any():
+        row = int(np.argwhere(hidden)[0][0]) if hidden.ndim else 0
+        raise DataError(f"row {row}: {what} must not be masked; got a masked value. Fill it or drop the row.")
+    return values.data
+
+
 def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
-    """numpy's array of ``values`` (an array as it is), or a DataError where their lengths differ."""
+    """numpy's array of ``values`` (an array as it is), or a DataError where lengths differ or values are masked."""
+    values = unmasked(values, what)
     if isinstance(values, np.ndarray):
         return values
     try:
         return np.asarray(values)
     except ValueError:
         raise DataError(f"{what} must be a regular array; got rows of different lengths.") from None
+
+
+def number_array(values: ArrayLike, what: str) -> NDArray[Any]:
+    """Numbers in the type they are given in, so that integers stay exact; integers beyond 64 bits stay Python's."""
+    array = as_array(values, what)
+    if isinstance(values, list | tuple) and array.dtype.kind == "f" and np.abs(array).max(initial=0) >= 2**53:
+        array = np.array(values, dtype=object)  # numpy makes floats of integers of which some need a sign, some 64 bits
+    if array.dtype.kind in "fiub":
+        return array
+    if array.dtype == object and all(isinstance(value, int | np.integer | np.bool_) for value in array.flat):
+        exact = np.array([int(value) for value in array.flat], object).reshape(array.shape)
+        least, most = (min(exact.flat), max(exact.flat)) if exact.size else (0, 0)
+        fitting = (kind for kind in (np.int64, np.uint64) if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
+        return exact.astype(next(fitting, object))
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} must be numbers; got {array.dtype} values.") from None
 
 
 def shown(value: Any) -> str:
@@ -115,7 +145,7 @@ def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError):
-            row = next(i for i, value in enumerate(array) if not _is_number(value))
+            row = next(i for i, value in enumerate(array) if not is_number(value))
             found = shown(array[row])
             raise DataError(
                 f"{at(row)}: {what} must be a finite number ≥ 0; got {found}. Drop the row or fill the value."
@@ -130,7 +160,7 @@ def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray
     return numbers
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     try:
         float(value)
     except (TypeError, ValueError):
@@ -140,7 +170,7 @@ def _is_number(value: Any) -> bool:
 
 def is_missing(value: Any) -> bool:
     """None, NaN, NA, NaT and empty text are how tables write 'no value'."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return value == "" or bool(value != value)
 
@@ -165,7 +195,12 @@ def checked_ids(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[Any
 
 
 def label_array(values: Any, n: int, what: str) -> NDArray[Any]:
-    """One label of any type for each of the n rows: arrays and columns as they are, other sequences label by label."""
+    """One label of any type for each of the n rows: arrays and columns as they are, other sequences label by label.
+
+    A masked label is a missing one.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        values = np.ma.filled((values.astype("M8[us]") if values.dtype.kind == "M" else values).astype(object), None)
     if hasattr(values, "__array__") or isinstance(values, str) or not isinstance(values, Iterable):
         array = np.asarray(values)
     else:
@@ -311,40 +346,3 @@ def freeze(array: Any) -> Any:
 def listed(names: Any) -> str:
     texts = [repr(name) for name in names]
     return ", ".join(texts[:12]) + (f", … ({len(texts)} in all)" if len(texts) > 12 else "")
-
-
-# ---------------------------------------------------------------------- frames
-
-
-def feature_matrix(frame: Any, columns: list[str], at: Locate) -> NDArray[Any]:
-    """float32 if every column is, float64 otherwise, (n, d)."""
-    import narwhals as nw
-
-    dtype = np.float32 if columns and all(frame[c].dtype == nw.Float32 for c in columns) else np.float64
-    out = np.empty((len(frame), len(columns)), dtype)
-    for j, column in enumerate(columns):
-        out[:, j] = frame_numbers(frame[column], column, at)
-    return out
-
-
-def frame_numbers(series: Any, name: str, at: Locate) -> NDArray[Any]:
-    import narwhals as nw
-
-    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-        for row, value in enumerate(series.to_list()):
-            if not _is_number(value):
-                raise DataError(f"{at(row)}: column {name!r} must be numeric; got {value!r}.")
-        return np.array([float(value) for value in series.to_list()])
-    null = series.is_null()
-    if null.any():
-        row = int(np.argmax(null.to_numpy()))
-        raise DataError(f"{at(row)}: column {name!r} must be a finite number; got an empty value. Fill or drop it.")
-    dtype = np.float32 if series.dtype == nw.Float32 else np.float64
-    return np.asarray(series.to_numpy(), dtype=dtype)
-
-
-def frame_labels(series: Any) -> NDArray[Any]:
-    """Integers stay an integer array; anything else, or with nulls, is an object array of Python values."""
-    if series.dtype.is_integer() and not series.is_null().any():
-        return np.asarray(series.to_numpy())
-    return np.fromiter(series.to_list(), object, len(series))

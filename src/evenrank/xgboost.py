@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
 from evenrank.boosting.objective import BASES, TARGET, FairBoosted, FairObjective, base_gradients, fairness
-from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order
+from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order, library_features
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
@@ -19,6 +19,7 @@ from evenrank.notions import NotionLike
 from evenrank.rankers import model_file
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
+from evenrank.row_checks import as_array
 
 xgboost = require("xgboost")
 require("numba")
@@ -130,7 +131,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             relevance_threshold=self.relevance_threshold,
         )
         FairnessSpec.of(self).check_groups(data)
-        weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        weight = None if sample_weight is None else np.asarray(as_array(sample_weight, "sample_weight"), np.float64)
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
         margins = each_in_order(base_margin_eval_set, orders)
         rows = self._matrix(
@@ -172,7 +173,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         """XGBRanker's, which gives the scores of X in the order of its rows; X may be a `RankingData`."""
         if isinstance(X, RankingData):
             return X.to_caller(super().predict(columns(X, self.feature_names_), **kwargs))
-        return super().predict(X, **kwargs)  # type: ignore[no-any-return, unused-ignore]
+        return super().predict(library_features(X, getattr(self, "feature_names_", None)), **kwargs)  # type: ignore[no-any-return, unused-ignore]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file, which `evenrank.load` reads; XGBoost's own model is in it."""

@@ -59,4 +59,4 @@ def loaded(kind: type, content: dict[str, Any], name: str) -> tuple[Any, str]:
 def columns(data: RankingData, names: tuple[str, ...]) -> Any:
     """The features in the order of training: by name, or by place where either side has no names."""
     place = match_features(data, names)
-    return data.features if isinstance(place, slice) else data.features[:, np.argsort(place)]
+    return data.features[:, place]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from sklearn.utils import _safe_indexing
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.notions import Notion
-from evenrank.rankers.matching import unnamed
+from evenrank.rankers.matching import own_columns, unnamed
+from evenrank.row_checks import as_array, unmasked
 
 
 def fit_rows(
@@ -38,6 +40,7 @@ def fit_rows(
     if y is None:
         raise ConfigError("y, the relevance of each row, is needed.")
     own = not isinstance(notion, str) and (isinstance(notion, Notion) or callable(notion))
+    X = library_features(X)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     data = RankingData.from_arrays(
         X if own else np.zeros((n, 0)),
@@ -58,14 +61,22 @@ def query_ids(qid: Any, group: Any, n: int) -> ArrayLike:
         raise ConfigError(f"pass qid, a query id a row, or group, the size of each query; got {given}.")
     if qid is not None:
         return qid  # type: ignore[no-any-return]
-    sizes = np.asarray(group).astype(np.int64)
+    sizes = as_array(group, "group").astype(np.int64)
     if sizes.sum() != n:
         raise ConfigError(f"group, the sizes of the queries, must add up to the {n} rows; got {sizes.sum()}.")
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
+def library_features(X: Any, names: Sequence[str] | None = None) -> Any:
+    """Features as the library is to see them: masked values as missing, of a frame the columns of training."""
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X if X.dtype.kind == "f" else X.astype(np.float64), np.nan)
+    return own_columns(X, names)
+
+
 def in_order(values: Any, order: NDArray[np.int64] | None) -> Any:
     """An array, frame, sparse matrix or list in stored order."""
+    values = unmasked(values, "a value for each row")
     return values if order is None or values is None else _safe_indexing(values, order)
 
 
@@ -75,13 +86,13 @@ def eval_rows(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, 
         return None, eval_group, []
     sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
     if eval_qid is None:
-        return sets, eval_group, [None] * len(sets)
+        return [(library_features(X), unmasked(y, "y")) for X, y in sets], eval_group, [None] * len(sets)
     if len(eval_qid) != len(sets):
         raise ConfigError(f"eval_qid must have the query ids of each of the {len(sets)} eval_set; got {len(eval_qid)}.")
     out, sizes, orders = [], [], []
     for (X, y), ids in zip(sets, eval_qid, strict=True):
         rows = RankingData.from_arrays(np.zeros((len(ids), 0)), np.zeros(len(ids)), None, ids)
-        out.append((in_order(X, rows.row_order), in_order(y, rows.row_order)))
+        out.append((in_order(library_features(X), rows.row_order), in_order(y, rows.row_order)))
         sizes.append(np.diff(rows.query_ptr))
         orders.append(rows.row_order)
     return out, sizes, orders

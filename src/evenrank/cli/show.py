@@ -25,6 +25,7 @@ from evenrank.measures import MeasureAt, measure_names
 from evenrank.methods.method import Method
 from evenrank.notions import NOTIONS
 from evenrank.page.words import answer
+from evenrank.ranking import strict_places
 from evenrank.wording import TITLES, data_line, percent, spoken, three_digits, with_error
 
 FAIRNESS = (*GAPS, RATIO)
@@ -146,11 +147,10 @@ def ranked_frame(scores: NDArray[np.float64], data: RankingData, top: int | None
     import polars as pl
 
     columns: dict[str, Any] = {names["query"] or "qid": _column(data.query_ids[data.query_of_row])}
-    tie = "row"
     if data.item_ids is not None:
-        tie = names["item"] or "item"
-        columns[tie] = _column(data.item_ids)
-    columns |= {"rank": np.zeros(data.n_rows, np.int64), "score": data.to_stored(scores)}
+        columns[names["item"] or "item"] = _column(data.item_ids)
+    stored = data.to_stored(scores)
+    columns |= {"rank": strict_places(stored, data) + 1, "score": stored}
     if names["relevance"] is not None:
         columns[names["relevance"]] = data.relevance
     if data.n_groups:
@@ -158,8 +158,7 @@ def ranked_frame(scores: NDArray[np.float64], data: RankingData, top: int | None
         columns[names["group"] or "group"] = _column(labels)
     columns["row"] = np.arange(data.n_rows) if data.row_order is None else data.row_order
     frame = pl.DataFrame(columns, strict=False).with_columns(order=pl.Series(data.query_of_row))
-    frame = frame.sort(["order", "score", tie], descending=[False, True, False])
-    frame = frame.with_columns(rank=pl.int_range(1, pl.len() + 1).over("order"))
+    frame = frame.sort(["order", "rank"])
     if top is not None:
         frame = frame.filter(pl.col("rank") <= check_k(top))
     return frame.drop("order")

@@ -109,7 +109,8 @@ def sweep(
         "relevance_threshold": threshold,
         "format": input_format,
     }
-    data = _read(file, columns, [*columns, *titles], reading)
+    ignored = [name for name in (*columns, *titles) if name != "item"]  # which is no feature, and may hold the ids
+    data = _read(file, columns, ignored, reading)
     first = next(iter(data.values()))
     reading["features"] = list(first.feature_names)
     held = None if test is None else _read([test], columns, [], reading)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
+from evenrank.ranking import Ranking
 
 PLACES = 10  # the most places kept of a list
 
@@ -101,7 +102,8 @@ def top_places(scores: NDArray[Any], data: RankingData, queries: NDArray[np.int6
     out = np.full((len(queries), places, scores.shape[1]), -1, np.int16)
     for number, query in enumerate(queries.tolist()):
         rows = slice(data.query_ptr[query], data.query_ptr[query + 1])
-        order = np.argsort(-scores[rows], axis=0, kind="stable")[:places]
+        places_from_0 = Ranking(scores[rows], np.array([0, data.lengths[query]]), ties="input").first
+        order = np.argsort(places_from_0, axis=0)[:places]
         out[number, : len(order)] = order
     return out
 

@@ -30,6 +30,7 @@ from evenrank.extras import require
 from evenrank.linear.path import SCALES, SOLVERS
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS, as_notion
+from evenrank.row_checks import as_array, unmasked
 
 FOLDS = 5
 ONE = "group"  # the name of the grouping of data given without one
@@ -302,7 +303,7 @@ def _grid(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) ->
     if given is None:
         return METHODS[method].strength.grid()
     try:
-        grid = np.asarray(given, dtype=np.float64).ravel()
+        grid = np.asarray(unmasked(given, "strengths"), dtype=np.float64).ravel()
     except (TypeError, ValueError):
         grid = np.array([np.nan])
     if not (np.isfinite(grid) & (grid >= 0)).all():
@@ -320,7 +321,7 @@ def _fold_of(data: RankingData, folds: int | ArrayLike, seed: int) -> NDArray[An
     """Each query's fold, (q,); there must be two at least, one to train on and one to test on."""
     if np.ndim(folds) == 0:
         return data.folds(folds, seed)  # type: ignore[arg-type]
-    fold_of = np.asarray(folds)
+    fold_of = as_array(folds, "folds")
     if fold_of.shape != (data.n_queries,) or fold_of.dtype.kind not in "iu":
         raise ConfigError(
             f"folds must be a number or one whole number a query, ({data.n_queries},); "

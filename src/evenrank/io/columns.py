@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.row_checks import LABELS, Locate, frame_labels, listed
+from evenrank.frame_columns import frame_labels, item_column, note_ids, note_left_out, usual_features
+from evenrank.row_checks import LABELS, Locate, listed
 
 SHOWN = 40
-# user → read → a format's reader → assemble → left_out: a warning names the user's line.
-STACK = 5
+# user → read → a format's reader → assemble: a warning names the user's line.
+STACK = 4
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,15 @@ class MissingColumn(DataError):
 
 @dataclass(frozen=True)
 class Plan:
-    """Roles settled against the columns a table has; ``features`` None means every numeric column of ``rest``."""
+    """Roles settled against the columns a table has.
+
+    ``features`` None means every numeric column of ``rest``; ``by_name`` are never features unless named.
+    """
 
     item: str | None
     features: tuple[str, ...] | None
     rest: tuple[str, ...]
+    by_name: tuple[str, ...]
     needed: tuple[str, ...]
 
 
@@ -95,14 +100,12 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
                 f"{source}: the query column must have no other part; {name!r} is also the {role} column. "
                 f"Name another column for one of the two."
             )
-    item = columns.item
-    if item is None and "item" in names and all(name != "item" for _, name in wanted):
-        item = "item"
+    item = item_column(columns.item, names, [*(name for _, name in wanted), *columns.ignore])
     taken = {name for _, name in wanted} | {item}
     free = [name for name in names if name and name not in taken and name not in columns.ignore]
-    rest = tuple(free) if features is None else ()
+    rest, by_name = usual_features(free if features is None else ())
     needed = tuple(name for name in names if name in taken or name in rest)
-    return Plan(item, features, rest, needed)
+    return Plan(item, features, tuple(rest), tuple(by_name), needed)
 
 
 def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *, typed: bool = True) -> RankingData:
@@ -111,7 +114,7 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
     converted: dict[str, pl.Series] = {}
     if features is None:
         numeric = [name for name in chosen.rest if _looks_numeric(frame[name], converted)]
-        left_out([name for name in chosen.rest if name not in numeric])
+        note_left_out(chosen.by_name, [name for name in chosen.rest if name not in numeric], stacklevel=STACK)
         features = tuple(numeric)
 
     def column_labels(name: str) -> NDArray[Any]:
@@ -126,8 +129,11 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
         return numbers(frame[name], role if name == role else f"{role} {name!r}", at, rule)
 
     relevance = positive(columns.relevance, "relevance")
+    matrix = _matrix(frame, features, converted, at, "feature" if columns.score is None else "score")
+    if chosen.features is None:
+        note_ids(matrix, features, stacklevel=STACK)
     return RankingData.from_arrays(
-        _matrix(frame, features, converted, at, "feature" if columns.score is None else "score"),
+        matrix,
         np.zeros(frame.height) if relevance is None else relevance,
         None if columns.group is None else column_labels(columns.group),
         column_labels(columns.query),
@@ -139,13 +145,6 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
     )
 
 
-def left_out(names: Sequence[str]) -> None:
-    if names:
-        warnings.warn(
-            f"columns {listed(names)} are not numeric and are left out of the features", DataWarning, stacklevel=STACK
-        )
-
-
 def _matrix(
     frame: pl.DataFrame, names: Sequence[str], converted: dict[str, pl.Series], at: Locate, role: str
 ) -> NDArray[np.floating]:
@@ -155,7 +154,24 @@ def _matrix(
         subject = role if name == role else f"{role} {name!r}"
         rule = "a finite number", "Fill or drop it."
         out[:, j] = numbers(frame[name], subject, at, rule, converted.pop(name, None))
+        if role == "score":
+            _note_rounded(frame[name], out[:, j])
     return out
+
+
+def _note_rounded(series: pl.Series, values: NDArray[np.floating]) -> None:
+    """Warn of whole-number scores too large for a float, which ties some that differ."""
+    if np.abs(values).max(initial=0) <= 2**53:
+        return
+    if series.dtype.is_integer() or (series.dtype == pl.String and series.str.contains(r"^\s*[+-]?\d+\s*$").all()):
+        merged = series.n_unique() - len(np.unique(values))
+        if merged > 0:
+            warnings.warn(
+                f"scores of column {series.name!r} beyond 2^53 are rounded, which ties {merged} that differ; subtract "
+                "the smallest score first",
+                DataWarning,
+                stacklevel=STACK + 1,
+            )
 
 
 def numbers(

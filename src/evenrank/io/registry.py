@@ -71,11 +71,11 @@ def read(
         ``relevance=None`` and ``group=None`` do without; ``item=None`` takes the column ``item`` if there is one.
         An empty group is an unknown one.
     features : names of the feature columns; by default every other numeric column
-        A column that is not numeric is left out with a `DataWarning`.
+        A column that is not numeric, or is called score, item or rank, is left out with a `DataWarning`.
     score : a column to take as the only feature, for rankings that were logged with their scores
     qrels, groups : for a TREC run, the judgements, and each item's group
         (a CSV file with the columns ``item`` and ``group``, or a mapping).
-    ignore : columns that are never features
+    ignore : columns that are left out silently, unless they are named for a part
     format : one of `FORMATS`; by default the file's suffix decides
 
     Raises

@@ -26,13 +26,14 @@ from evenrank.moments import group_shares
 from evenrank.progress import bar
 from evenrank.rankers.base import seed_of
 from evenrank.rankers.matching import protected_code
+from evenrank.row_checks import as_array, unmasked
 
 WEIGHTINGS = ("queries", "rows")
 SOLVERS = ("lbfgs", "gd")
 
 
 def _shifted(y: ArrayLike) -> ArrayLike:
-    array = np.asarray(y)
+    array = as_array(y, "y")
     return array - array.min() if array.dtype.kind in "fi" and array.size and array.min() < 0 else y
 
 
@@ -41,7 +42,7 @@ def initial_weights(init: ArrayLike | None, d: int) -> NDArray[np.float64]:
     if init is None:
         return np.zeros(d)
     try:
-        weights = np.asarray(init, dtype=float)
+        weights = np.asarray(unmasked(init, "init"), dtype=float)
     except (TypeError, ValueError):
         weights = np.full(0, np.nan)
     if weights.shape != (d,) or not np.isfinite(weights).all():
@@ -69,7 +70,7 @@ def deltr_path(
     Features are standardised, which changes no minimiser (but gd's way there; ``standardize=False`` leaves them), and
     start at weight 0 unless ``init`` gives others, (d,) in the features' own units.
     """
-    strengths = np.atleast_1d(np.asarray(gammas, dtype=float))
+    strengths = np.atleast_1d(np.asarray(unmasked(gammas, "gammas"), dtype=float))
     if strengths.ndim != 1 or not (np.isfinite(strengths) & (strengths >= 0)).all():
         raise ConfigError(f"gammas must be finite numbers ≥ 0; got {gammas!r}.")
     choose(weighting, WEIGHTINGS, what="weighting")

@@ -21,6 +21,7 @@ from evenrank.losses import LOSSES
 from evenrank.moments import group_shares
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.progress import Progress
+from evenrank.row_checks import unmasked
 from evenrank.targets import TARGETS, bind_target
 
 SOLVERS = ("exact", "gd", "sgd")
@@ -251,7 +252,7 @@ def _checked_strengths(alphas: ArrayLike | None) -> NDArray[np.float64]:
     if alphas is None:
         return strength_grid()
     try:
-        strengths = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+        strengths = np.atleast_1d(np.asarray(unmasked(alphas, "alphas"), dtype=np.float64))
     except (TypeError, ValueError):
         raise ConfigError(f"alphas must be numbers ≥ 0; got {alphas!r}.") from None
     if strengths.ndim != 1 or len(strengths) == 0 or not (np.isfinite(strengths) & (strengths >= 0)).all():

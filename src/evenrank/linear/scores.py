@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.rankers.matching import match_features, match_groups
+from evenrank.rankers.row_products import row_products
 
 
 class Linear(Protocol):
@@ -30,13 +31,13 @@ class Linear(Protocol):
 
 def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
     """Scores in stored order, (n, models), after matching the data's features with those of training."""
-    weights = model.coef.T[match_features(data, model.feature_names)]
-    out = np.empty((data.n_rows, weights.shape[1]))
+    columns = match_features(data, model.feature_names)
+    out = np.empty((data.n_rows, len(model.coef)))
     for rows, block in data.blocks():
-        np.matmul(block.astype(np.float64, copy=False), weights, out=out[rows])
+        row_products(block[:, columns], model.coef, out=out[rows])
     out += model.intercept
     if model.group_offset is not None:
         assert model.shares is not None
-        unknown = model.shares @ model.group_offset.T
+        unknown = (model.shares * model.group_offset).sum(axis=1)
         out += np.vstack([model.group_offset.T, unknown])[match_groups(data, model.group_names)]
     return out

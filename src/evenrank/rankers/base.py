@@ -15,7 +15,8 @@ from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, EvenrankError
 from evenrank.measures import measure
-from evenrank.rankers.matching import unnamed
+from evenrank.rankers.matching import own_columns, unnamed
+from evenrank.row_checks import unmasked
 
 
 class NotFittedError(EvenrankError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -67,10 +68,14 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit before {before}.") from error
 
     def _rows_to_score(self, X: Any, sensitive_features: Any = None) -> RankingData:
-        """The rows of `predict`, checked against those of training as scikit-learn does."""
+        """The rows of `predict`, checked against those of training as scikit-learn does.
+
+        Columns of a frame that the ranker was not trained on are left aside.
+        """
         self._check_fitted("predict")
         if isinstance(X, RankingData):
             return X if sensitive_features is None else X.with_group(sensitive_features)
+        X = own_columns(unmasked(X, "X"), getattr(self, "feature_names_in_", None))
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         names = getattr(self, "feature_names_in_", None)
         qid = np.zeros(len(X), np.int64)
@@ -87,6 +92,7 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
             data = X if sensitive_features is None else X.with_group(sensitive_features)
             self._remember_features(data.feature_names)
             return data
+        X, y, sample_weight = unmasked(X, "X"), unmasked(y, "y"), unmasked(sample_weight, "sample_weight")
         given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
         if isinstance(given, np.memmap) and np.may_share_memory(given, X):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,38 @@ from evenrank.row_checks import listed
 
 
 def match_features(data: RankingData, names: tuple[str, ...]) -> Any:
-    """Which feature of training each of the data's is: by name, or by place where either side has no names."""
+    """Which of the data's features each of the model's own is: by name, or by place where either side has no names.
+
+    Features that the model does not know are left aside.
+    """
     made_up = unnamed(len(names))
     if data.feature_names == names or (data.n_features == len(names) and made_up in (data.feature_names, names)):
         return slice(None)
-    missing = [name for name in names if name not in data.feature_names]
-    strange = [name for name in data.feature_names if name not in names]
-    if missing or strange:
-        lacking = f"lacks {listed(missing)}" if missing else f"has {listed(strange)} besides"
-        raise DataError(f"the model was trained on {len(names)} features ({listed(names)}); the data {lacking}.")
-    return [names.index(name) for name in data.feature_names]
+    place = {name: j for j, name in enumerate(data.feature_names)}
+    missing = [name for name in names if name not in place]
+    if missing:
+        raise DataError(
+            f"the model was trained on {len(names)} features ({listed(names)}); the data lacks {listed(missing)}. "
+            "Name them with features= if its table has them."
+        )
+    return [place[name] for name in names]
+
+
+def own_columns(X: Any, names: Sequence[str] | None) -> Any:
+    """A frame without the columns that the model does not know, in the model's order; anything else as it is.
+
+    A frame that lacks one of the model's features, or has no others, is left as it is, for the library that takes it to
+    judge.
+    """
+    if names is None or not hasattr(X, "columns"):
+        return X
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    known = list(map(str, names))
+    if not isinstance(frame, nw.DataFrame) or len(frame.columns) <= len(known) or not set(known) <= set(frame.columns):
+        return X
+    return frame.select(known).to_native()
 
 
 def unnamed(d: int) -> tuple[str, ...]:

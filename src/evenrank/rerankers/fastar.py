@@ -16,8 +16,9 @@ from evenrank.checks import check_k
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.rankers.matching import protected_code
-from evenrank.ranking import Ranking
+from evenrank.ranking import strict_places
 from evenrank.rerankers import fastar_table
+from evenrank.row_checks import as_array, unmasked
 
 LONGEST = 5000
 
@@ -54,7 +55,7 @@ class FAStar:
     ) -> None:
         self.p, self.significance, self.adjust = p, significance, adjust
         self.protected, self.reference = protected, reference
-        self._shares = np.atleast_1d(np.asarray(p, dtype=float))
+        self._shares = np.atleast_1d(np.asarray(unmasked(p, "p"), dtype=float))
         for name, values in (("p", self._shares), ("significance", np.asarray(significance, dtype=float))):
             if values.size == 0 or not ((values > 0) & (values < 1)).all():
                 raise ConfigError(f"{name} must be between 0 and 1, ends excluded; got {getattr(self, name)!r}.")
@@ -105,7 +106,7 @@ class FAStar:
         caller's row order, giving (queries,). ``k`` looks at the first k only. Several p add a last axis.
         """
         if data is None:
-            flags = np.asarray(ranking, dtype=bool)
+            flags = np.asarray(as_array(ranking, "ranking"), dtype=bool)
             if flags.ndim != 1 or len(flags) == 0:
                 raise DataError(f"ranking must be a list of flags, protected or not; got shape {flags.shape}.")
             depth = len(flags) if k is None else min(check_k(k), len(flags))
@@ -161,7 +162,7 @@ class _Lists:
     def __init__(self, stored: NDArray[Any], data: RankingData, protected: Any) -> None:
         self.data, self.stored = data, stored
         self.is_protected = data.group == protected_code(data, protected)
-        rank = _strict_rank(stored, data)
+        rank = strict_places(stored, data)
         self.rank = rank
         self.by_rank = np.empty(data.n_rows, np.int64)
         self.by_rank[data.query_ptr[data.query_of_row] + rank] = np.arange(data.n_rows)
@@ -206,22 +207,6 @@ class _Lists:
         first = np.cumsum(self.data.lengths[queries]) - self.data.lengths[queries]
         follow = depth + before - np.repeat(before[first], self.data.lengths[queries], axis=0)
         place[ordered] = np.where(rest, follow, place[ordered])
-
-
-def _strict_rank(stored: NDArray[Any], data: RankingData) -> NDArray[np.int64]:
-    """Rank from 0 within the query, ties broken by item id, or by row where there is none, (n,)."""
-    ranking = Ranking(stored, data.query_ptr)
-    if int(ranking.size.max()) == 1:
-        return ranking.first.astype(np.int64)
-    if data.item_ids is None:
-        return Ranking(stored, data.query_ptr, ties="input").first.astype(np.int64)
-    try:
-        by_item = np.lexsort([data.item_ids, data.query_of_row])
-    except TypeError:
-        by_item = np.lexsort([np.array([str(item) for item in data.item_ids.tolist()]), data.query_of_row])
-    rank = np.empty(data.n_rows, np.int64)
-    rank[by_item] = Ranking(stored[by_item], data.query_ptr, ties="input").first
-    return rank
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

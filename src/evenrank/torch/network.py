@@ -14,6 +14,7 @@ from evenrank.data import RankingData
 from evenrank.extras import require
 from evenrank.moments import column_scale
 from evenrank.progress import Progress, warn_interrupted
+from evenrank.rankers.row_products import row_products
 from evenrank.torch.batches import QueryBatchSampler
 from evenrank.torch.losses import Tensor
 
@@ -51,20 +52,29 @@ class Networks:
         return [part for layer in self.layers for part in layer]
 
     def scores(self, features: NDArray[Any]) -> Tensor:
-        """(n, M) of features (n, d) in their own units."""
-        scaled = (np.asarray(features, np.float64) - self.center) / self.spread
-        signal = torch.from_numpy(scaled.astype(np.float32)).to(self.layers[0][0].device)
+        """(n, M) of features (n, d) in their own units, for training: a row's last digits depend on the batch."""
+        signal = torch.from_numpy(self._standardised(features)).to(self.layers[0][0].device)
         signal = signal.expand(len(self.layers[0][0]), -1, -1)
         for number, (weight, bias) in enumerate(self.layers):
             signal = torch.baddbmm(bias, torch.relu(signal) if number else signal, weight)
         return signal[:, :, 0].T
 
-    def score_data(self, data: RankingData, order: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        """(n, M) in stored order; ``order`` says which column of the data each feature of training is."""
-        chosen: Any = slice(None) if order is None else order
-        with torch.no_grad():
-            parts = [self.scores(block[:, chosen]).double().cpu().numpy() for _, block in data.blocks()]
-        return np.concatenate(parts)
+    def score_data(self, data: RankingData, columns: Any = slice(None)) -> NDArray[np.float64]:
+        """(n, M) in stored order, each row's digits its own; ``columns`` are the features of training in the data."""
+        layers = [[part.detach().cpu().numpy() for part in layer] for layer in self.layers]
+        out = np.empty((data.n_rows, len(layers[0][0])))
+        for rows, block in data.blocks():
+            inputs = self._standardised(block[:, columns])
+            for model in range(out.shape[1]):
+                signal = inputs
+                for number, (weight, bias) in enumerate(layers):
+                    signal = np.maximum(signal, 0) if number else signal
+                    signal = row_products(signal, weight[model].T) + bias[model]
+                out[rows, model] = signal[:, 0]
+        return out
+
+    def _standardised(self, features: NDArray[Any]) -> NDArray[np.float32]:
+        return np.asarray((np.asarray(features, np.float64) - self.center) / self.spread).astype(np.float32)
 
     def one(self, model: int) -> Networks:
         """A network of its own."""

@@ -258,5 +258,4 @@ def train_scores(
 
 def _scores_of(networks: Networks, data: RankingData, names: tuple[str, ...]) -> NDArray[np.float64]:
     """(n, models) in stored order, features matched with those of training."""
-    order = match_features(data, names)
-    return networks.score_data(data, None if isinstance(order, slice) else np.argsort(order))
+    return networks.score_data(data, match_features(data, names))

@@ -1,0 +1,101 @@
+"""The columns of tables: which are features, and their values; one rule for files and frames."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.errors import DataError, DataWarning
+from evenrank.row_checks import Locate, is_number, listed
+
+NOT_FEATURES = ("score", "item", "rank")  # columns of these names are features only where they are named as such
+FEWEST_IDS = 10  # in fewer rows, distinct whole numbers say nothing
+
+# ---------------------------------------------------------------------- which columns are features
+
+
+def item_column(item: str | None, names: Sequence[str], taken: Iterable[str | None]) -> str | None:
+    """The column of item ids: the one named, else ``item`` if there is one that has no other part."""
+    return "item" if item is None and "item" in names and "item" not in set(taken) else item
+
+
+def usual_features(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Of the columns that have no part: those that may be features, and those that never are unless named."""
+    return [name for name in names if name not in NOT_FEATURES], [name for name in names if name in NOT_FEATURES]
+
+
+def note_left_out(by_name: Sequence[str], not_numeric: Sequence[str], *, stacklevel: int) -> None:
+    """One warning per reason for which columns are no features."""
+    if by_name:
+        warnings.warn(
+            f"columns {listed(by_name)} are left out of the features by their names; to use them, name them with "
+            "features= (on the command line --features)",
+            DataWarning,
+            stacklevel=stacklevel + 1,
+        )
+    if not_numeric:
+        warnings.warn(
+            f"columns {listed(not_numeric)} are not numeric and are left out of the features",
+            DataWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def note_ids(features: NDArray[Any], names: Sequence[str], *, stacklevel: int) -> None:
+    """Warn of features nobody named that hold a different whole number in every row, as ids do."""
+    ids = [name for j, name in enumerate(names) if len(features) >= FEWEST_IDS and _all_ids(features[:, j])]
+    if ids:
+        warnings.warn(
+            f"features {listed(ids)} hold a different whole number in every row, as ids do; if they are ids, leave "
+            "them out with ignore= (on the command line, name the features with --features)",
+            DataWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _all_ids(values: NDArray[Any]) -> bool:
+    for part in (values[:1000], values):  # most columns are settled by their first rows
+        if not (part == np.trunc(part)).all() or len(np.unique(part)) < len(part):
+            return False
+    return True
+
+
+# ---------------------------------------------------------------------- their values
+
+
+def feature_matrix(frame: Any, columns: list[str], at: Locate) -> NDArray[Any]:
+    """float32 if every column is, float64 otherwise, (n, d)."""
+    import narwhals as nw
+
+    dtype = np.float32 if columns and all(frame[c].dtype == nw.Float32 for c in columns) else np.float64
+    out = np.empty((len(frame), len(columns)), dtype)
+    for j, column in enumerate(columns):
+        out[:, j] = frame_numbers(frame[column], column, at)
+    return out
+
+
+def frame_numbers(series: Any, name: str, at: Locate) -> NDArray[Any]:
+    import narwhals as nw
+
+    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+        for row, value in enumerate(series.to_list()):
+            if not is_number(value):
+                raise DataError(f"{at(row)}: column {name!r} must be numeric; got {value!r}.")
+        return np.array([float(value) for value in series.to_list()])
+    null = series.is_null()
+    if null.any():
+        row = int(np.argmax(null.to_numpy()))
+        raise DataError(f"{at(row)}: column {name!r} must be a finite number; got an empty value. Fill or drop it.")
+    dtype = np.float32 if series.dtype == nw.Float32 else np.float64
+    return np.asarray(series.to_numpy(), dtype=dtype)
+
+
+def frame_labels(series: Any) -> NDArray[Any]:
+    """Integers stay an integer array; anything else, or with nulls, is an object array of Python values."""
+    if series.dtype.is_integer() and not series.is_null().any():
+        return np.asarray(series.to_numpy())
+    return np.fromiter(series.to_list(), object, len(series))
