@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 from itertools import combinations, pairwise, permutations
-from math import isnan, log2, nan
+from math import frexp, isnan, log2, nan
 from typing import Any
 
 import numpy as np
@@ -65,13 +66,39 @@ def as_data(queries: Sequence[Query], order: Sequence[int] | None = None, **opti
 # ---------------------------------------------------------------------- rankings
 
 
+def ulp(number: float, kind: type = np.float64) -> Fraction:
+    """The distance of neighbouring numbers of a floating type at a number's magnitude."""
+    digits, lowest = {np.float16: (11, -24), np.float32: (24, -149), np.float64: (53, -1074)}[kind]
+    exponent = frexp(abs(number))[1] if number else lowest
+    return Fraction(2) ** max(exponent - digits, lowest)
+
+
+def tied(one: float, two: float, kind: type = np.float64) -> bool:
+    """The rule for a pair of scores: equal, or within 4 ulps of the larger in magnitude; integers if equal."""
+    if one == two or isinstance(one, int):
+        return one == two
+    return abs(Fraction(one) - Fraction(two)) <= 4 * ulp(max(abs(one), abs(two)), kind)
+
+
+def blocks(scores: Sequence[float], kind: type = np.float64) -> list[list[int]]:
+    """Items that are tied, from the largest score down: who is not tied with a block's first starts the next."""
+    out: list[list[int]] = []
+    for item in sorted(range(len(scores)), key=lambda item: -scores[item]):
+        if out and tied(scores[out[-1][0]], scores[item], kind):
+            out[-1].append(item)
+        else:
+            out.append([item])
+    return out
+
+
 @cache
 def orders(scores: tuple[float, ...]) -> list[tuple[int, ...]]:
     """Every order of the items, best first, that the scores allow."""
+    block_of = {item: number for number, block in enumerate(blocks(scores)) for item in block}
     return [
         order
         for order in permutations(range(len(scores)))
-        if all(scores[one] >= scores[two] for one, two in pairwise(order))
+        if all(block_of[one] <= block_of[two] for one, two in pairwise(order))
     ]
 
 

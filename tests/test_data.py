@@ -392,11 +392,25 @@ def test_scores_of_many_models_go_both_ways() -> None:
     assert data.to_caller(data.to_stored(scores)).tolist() == scores.tolist()
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i8", "u8", "i1", "?"])
+def test_the_type_of_scores_stays(dtype: str) -> None:
+    assert arrays().to_stored(np.ones(N, dtype)).dtype == dtype
+
+
 @pytest.mark.parametrize(
-    ("dtype", "stored"), [(int, np.float64), (bool, np.float64), ("f2", np.float32), ("f4", np.float32), ("f8", "f8")]
+    "numbers", [[2**53 + 1, 2**53], [2**63, -1], [2**64 - 1, 0], [2**64, 2**64 + 1], [-(2**70), 1]]
 )
-def test_precision_of_scores_stays(dtype: Any, stored: Any) -> None:
-    assert arrays().to_stored(np.ones(N, dtype)).dtype == stored
+@pytest.mark.parametrize("make", [list, lambda values: np.array(values, object)])
+def test_integers_stay_exact(numbers: list[int], make: Any) -> None:
+    scores = make((numbers * N)[:N])
+    assert arrays().to_stored(scores).tolist() == [scores[i] for i in STORED]
+
+
+def test_numbers_that_are_no_integers_are_floats() -> None:
+    for scores in ([1e300, *range(N - 1)], np.array([1.5, *range(N - 1)], object), list(map(str, range(N)))):
+        assert arrays().to_stored(scores).dtype == np.float64
+    with pytest.raises(DataError, match=r"^scores must be numbers; got <U1 values\.$"):
+        arrays().to_stored(list("abcdefg"))
 
 
 def test_repr_is_the_size_and_the_shares() -> None:
@@ -407,11 +421,11 @@ def test_repr_is_the_size_and_the_shares() -> None:
 
 
 def test_left_out_columns_are_named_unless_ignored() -> None:
-    frame = pd.DataFrame(COLUMNS)
-    with pytest.warns(DataWarning, match=r"^columns 'item' are not numeric and are left out of the features$"):
+    frame = pd.DataFrame(COLUMNS).rename(columns={"item": "brand"})
+    with pytest.warns(DataWarning, match=r"^columns 'brand' are not numeric and are left out of the features$"):
         data = RankingData.from_frame(frame)
     assert data.feature_names == ("price", "stars", "new", "weight")
-    assert RankingData.from_frame(frame, ignore=["item", "new", "weight"]).feature_names == ("price", "stars")
+    assert RankingData.from_frame(frame, ignore=["brand", "new", "weight"]).feature_names == ("price", "stars")
 
 
 def test_a_large_mapped_file_is_given_back_while_it_is_read(tmp_path, monkeypatch):

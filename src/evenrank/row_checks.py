@@ -170,7 +170,7 @@ def is_number(value: Any) -> bool:
 
 def is_missing(value: Any) -> bool:
     """None, NaN, NA, NaT and empty text are how tables write 'no value'."""
-    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return value == "" or bool(value != value)
 
@@ -199,12 +199,17 @@ def label_array(values: Any, n: int, what: str) -> NDArray[Any]:
 
     A masked label is a missing one.
     """
-    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        values = np.ma.filled((values.astype("M8[us]") if values.dtype.kind == "M" else values).astype(object), None)
+    if isinstance(values, np.ma.MaskedArray):
+        plain = values.data
+        hidden = np.ma.getmaskarray(values)
+        if hidden.any():
+            plain = (plain.astype("M8[us]") if plain.dtype.kind == "M" else plain).astype(object)
+            plain[hidden] = None
+        values = plain
     if hasattr(values, "__array__") or isinstance(values, str) or not isinstance(values, Iterable):
         array = np.asarray(values)
     else:
-        array = tidy_labels(list(values))
+        array = tidy_labels([None if value is np.ma.masked else value for value in values])
     if array.shape != (n,):
         raise DataError(f"{what} must have one value for each of the {n} rows; got shape {array.shape}.")
     if array.dtype == object:

@@ -302,8 +302,9 @@ def _grid(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) ->
     given = strengths.get(method) if isinstance(strengths, Mapping) else strengths
     if given is None:
         return METHODS[method].strength.grid()
+    given = unmasked(given, "strengths")
     try:
-        grid = np.asarray(unmasked(given, "strengths"), dtype=np.float64).ravel()
+        grid = np.asarray(given, dtype=np.float64).ravel()
     except (TypeError, ValueError):
         grid = np.array([np.nan])
     if not (np.isfinite(grid) & (grid >= 0)).all():

@@ -170,7 +170,7 @@ def _note_rounded(series: pl.Series, values: NDArray[np.floating]) -> None:
                 f"scores of column {series.name!r} beyond 2^53 are rounded, which ties {merged} that differ; subtract "
                 "the smallest score first",
                 DataWarning,
-                stacklevel=STACK + 1,
+                stacklevel=STACK + 2,  # two calls further in
             )
 
 

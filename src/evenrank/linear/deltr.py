@@ -41,8 +41,9 @@ def initial_weights(init: ArrayLike | None, d: int) -> NDArray[np.float64]:
     """The given weights, (d,), or 0."""
     if init is None:
         return np.zeros(d)
+    init = unmasked(init, "init")
     try:
-        weights = np.asarray(unmasked(init, "init"), dtype=float)
+        weights = np.asarray(init, dtype=float)
     except (TypeError, ValueError):
         weights = np.full(0, np.nan)
     if weights.shape != (d,) or not np.isfinite(weights).all():

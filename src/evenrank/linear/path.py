@@ -251,8 +251,9 @@ def _same_rows(groupings: list[RankingData]) -> RankingData:
 def _checked_strengths(alphas: ArrayLike | None) -> NDArray[np.float64]:
     if alphas is None:
         return strength_grid()
+    alphas = unmasked(alphas, "alphas")
     try:
-        strengths = np.atleast_1d(np.asarray(unmasked(alphas, "alphas"), dtype=np.float64))
+        strengths = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     except (TypeError, ValueError):
         raise ConfigError(f"alphas must be numbers ≥ 0; got {alphas!r}.") from None
     if strengths.ndim != 1 or len(strengths) == 0 or not (np.isfinite(strengths) & (strengths >= 0)).all():
