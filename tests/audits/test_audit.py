@@ -275,3 +275,18 @@ def test_audit_is_silent_about_what_is_ordinary(data, scores):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         er.audit(scores, data)
+
+
+def test_a_sentinel_flips_no_audit():
+    """Items without a score are often given one far below all others, which once tied those: the gap was gone."""
+    rng = np.random.default_rng(0)
+    qid, group = np.repeat(np.arange(150), 5), np.tile(["a", "a", "b", "b", "a"], 150)
+    scores = np.where(group == "a", 1.0, 0.0) + rng.normal(size=750)
+    scores[4::5] = -6.0
+    relevance = rng.integers(0, 2, 750)
+    data = er.RankingData.from_arrays(np.zeros((750, 0)), relevance, group, qid)
+    plain = er.audit(scores, data, [1, 2])
+    assert plain.find("demographic_parity")[0].interval.low > 0.05
+    for sentinel, kind in ((-1e13, float), (-1e30, float), (-1e9, np.float32)):
+        given = np.where(scores == -6.0, sentinel, scores.astype(kind)).astype(kind)
+        assert er.audit(given, data, [1, 2]).to_dict() == plain.to_dict()

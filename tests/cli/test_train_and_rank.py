@@ -323,3 +323,50 @@ def test_only_linear_methods_report_a_solver(run, save, rows):
     report = run("train", save(rows, "rows.csv"), "--method", "deltr", "--json").json()
     assert "solver" not in report
     assert (report["method"], report["notion"], report["alpha"]) == ("deltr", None, 1.0)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("command", [["train"], ["sweep", "--folds", "2", "--strengths", "0.1", "--examples", "0"]])
+def test_a_score_column_is_no_feature_unless_named(run, save, logged, data, command, suffix):
+    path = save(logged.with_columns(rank=pl.int_range(pl.len())), f"rows.{suffix}")
+    out = ["-o", "out.json" if command == ["train"] else "out"]
+    first = run(*command, path, *out, "--json")
+    assert first.code == 0
+    assert first.warnings == [
+        "evenrank: warning: columns 'score', 'rank' are left out of the features by their names; to use them, name "
+        "them with features= (on the command line --features)"
+    ]
+    if command == ["train"]:
+        assert er.load("out.json").feature_names_ == data.feature_names
+        named = run("train", path, "-o", "named.json", "--features", f"score,{data.feature_names[0]}")
+        assert (named.code, named.err) == (0, "")
+        assert er.load("named.json").feature_names_ == ("score", data.feature_names[0])
+        assert run("rank", path, "-m", "named.json").err == ""
+
+
+def test_ranking_takes_the_model_s_own_features(run, save, rows, data):
+    """A model of named columns ranks a file that has others beside them, in any order, and needs no notes."""
+    wanted = list(data.feature_names[:3])
+    assert run("train", save(rows, "rows.csv"), "-o", "m.json", "--features", ",".join(wanted)).code == 0
+    more = rows.select(*reversed(rows.columns)).with_columns(score=pl.lit(1.0), rank=pl.lit(1))
+    plain = run("rank", "rows.csv", "-m", "m.json")
+    beside = run("rank", save(more, "more.csv"), "-m", "m.json")
+    assert (plain.code, beside.err, beside.out) == (0, "", plain.out)
+
+
+def test_another_score_column_is_the_score(run, save, logged):
+    path = save(logged.rename({"score": "s"}).with_columns(score=pl.lit(0.5)), "rows.csv")
+    audited = run("audit", path, "--score", "s", "--json")
+    plain = run("audit", save(logged, "plain.csv"), "--json")
+    assert audited.err == plain.err == ""
+    assert audited.json()["measures"] == plain.json()["measures"]
+
+
+def test_ranked_rows_break_near_ties_by_item(run, save):
+    """By the same blocks as every measure: scores 1 and 1 + 2e-16 are tied, and 1e-12 apart are not."""
+    frame = pl.DataFrame(
+        {"qid": [1, 1, 1, 1], "item": ["d", "c", "b", "a"], "score": [1.0, 1.0 + 2.0**-52, 1.0 + 1e-12, -1e30]}
+    )
+    ranked = run("rank", save(frame, "rows.parquet"), "--score", "score", "-o", "ranked.csv")
+    assert ranked.code == 0
+    assert pl.read_csv("ranked.csv")["item"].to_list() == ["b", "c", "d", "a"]

@@ -600,3 +600,10 @@ def test_examples_are_queries_that_can_show_something(data):
     other = rows.with_group(np.array(list("aaaaaaababaaaa")))
     assert rows.query_ids[choose_queries({"g": rows, "h": other}, 10, 2, 0)].tolist() == [3, 2, 0]
     assert len(choose_queries({"g": rows}, 0, 2, 0)) == 0
+
+
+def test_top_places_keep_near_ties_in_order(data):
+    rows = data.take([0])
+    scores = np.zeros((rows.n_rows, 1))
+    scores[:3, 0] = 1.0, 1.0 + 2.0**-52, 2.0
+    assert top_places(scores, rows, np.array([0]), 3)[0, :, 0].tolist() == [2, 0, 1]

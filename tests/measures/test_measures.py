@@ -390,3 +390,28 @@ def test_selection_rates_equal_fairlearn_s_metric_frame() -> None:
             metrics=selection_rate, y_true=relevance[rows], y_pred=selected[rows], sensitive_features=group[rows]
         )
         assert er.selection_rates(scores, data, 2, among=among) == pytest.approx(frame.by_group.to_dict())
+
+
+@pytest.mark.parametrize(("kind", "sentinel"), [("f8", -1e13), ("f8", -1e30), ("f4", -1e9), ("f4", -1e30)])
+def test_a_sentinel_does_not_tie_the_others(kind: str, sentinel: float) -> None:
+    """NDCG@1 was once 1/3 here: the relevant item was thought tied with two others."""
+    data = RankingData.from_arrays(np.zeros((4, 0)), [1, 0, 0, 0], ["a", "a", "b", "b"], np.zeros(4))
+    scores = np.array([0.9, 0.5, 0.1, sentinel], kind)
+    assert measure(scores, data, ["ndcg@1", "dp@1", "mrr"]) == {"ndcg@1": 1.0, "dp@1": 0.5, "mrr": 1.0}
+    assert selection_rates(scores, data, 2) == {"a": 1.0, "b": 0.0}
+
+
+@pytest.mark.parametrize("make", [list, lambda values: np.array(values, object)])
+@pytest.mark.parametrize("top", [2**53 + 1, 2**63 - 1, 2**64 - 1, 2**80])
+def test_large_integers_are_told_apart(top: int, make: Callable[..., Any]) -> None:
+    data = RankingData.from_arrays(np.zeros((3, 0)), [1, 0, 0], ["a", "b", "b"], np.zeros(3))
+    assert measure(make([top, top - 1, -5]), data, "ndcg@1") == {"ndcg@1": 1.0}
+    both = make([[top, top - 1], [top - 1, top], [-5, -5]])
+    assert measure(both, data, "ndcg@1")["ndcg@1"].tolist() == [1.0, 0.0]
+
+
+def test_yes_and_no_are_scores() -> None:
+    data = RankingData.from_arrays(np.zeros((3, 0)), [1, 0, 0], ["a", "b", "b"], np.zeros(3))
+    assert measure(np.array([True, False, False]), data, "ndcg@1") == {"ndcg@1": 1.0}
+    assert violation(np.array([True, False, True]), data, "dp") == 0.5
+    assert violation(np.array([1, 0, 1], np.float16), data, "dp") == 0.5

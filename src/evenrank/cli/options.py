@@ -65,7 +65,7 @@ Features = Annotated[
     str | None,
     typer.Option(
         "--features",
-        help="Feature columns, comma-separated; default: every other numeric column.",
+        help="Feature columns, comma-separated; default: every other numeric column but score, item, rank.",
         rich_help_panel=COLUMNS,
     ),
 ]
