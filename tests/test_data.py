@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
+from evenrank.notions import violation
 from evenrank.row_checks import MappedPages, block_rows
 
 N = 7
@@ -411,6 +412,14 @@ def test_numbers_that_are_no_integers_are_floats() -> None:
         assert arrays().to_stored(scores).dtype == np.float64
     with pytest.raises(DataError, match=r"^scores must be numbers; got <U1 values\.$"):
         arrays().to_stored(list("abcdefg"))
+    with pytest.raises(DataError, match=r"^scores must be numbers; got complex128 values\.$"):
+        arrays().to_stored(np.ones(N) * 1j)
+    with pytest.raises(
+        DataError, match=r"^scores must be numbers below 1\.8e308 in magnitude; got a larger integer\.$"
+    ):
+        arrays().to_stored([10**400, 0.5, *range(N - 2)])
+    with pytest.raises(DataError, match=r"^values must be numbers below 1\.8e308"):
+        violation([10**400, *range(N - 1)], arrays(), "dp")
 
 
 def test_repr_is_the_size_and_the_shares() -> None:

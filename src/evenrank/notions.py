@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.row_checks import as_array, listed
+from evenrank.row_checks import as_array, as_floats, listed
 
 SCOPES = ("amortized", "per_query")
 ACROSS = ("mean", "max")
@@ -335,7 +335,7 @@ def violation(
     """
     stored = data.to_stored(values, what="values")
     if stored.dtype.kind != "f" or stored.dtype == np.float16:  # sums need more digits than such values have
-        stored = stored.astype(np.float64)
+        stored = as_floats(stored, "values")
     gamma = gamma_of(bind(notion, data, scope=scope, across=across), stored)
     return float(gamma) if stored.ndim == 1 else gamma
 

@@ -82,10 +82,17 @@ def number_array(values: ArrayLike, what: str) -> NDArray[Any]:
         least, most = (min(exact.flat), max(exact.flat)) if exact.size else (0, 0)
         fitting = (kind for kind in (np.int64, np.uint64) if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
         return exact.astype(next(fitting, object))
+    return as_floats(array, what)
+
+
+def as_floats(array: NDArray[Any], what: str) -> NDArray[np.float64]:
+    """Numbers of any type, or text that reads as numbers, as float64."""
     try:
-        return array.astype(np.float64)
+        return array.astype(np.float64, casting="unsafe" if array.dtype.kind != "c" else "safe")
     except (TypeError, ValueError):
         raise DataError(f"{what} must be numbers; got {array.dtype} values.") from None
+    except OverflowError:
+        raise DataError(f"{what} must be numbers below 1.8e308 in magnitude; got a larger integer.") from None
 
 
 def shown(value: Any) -> str:
