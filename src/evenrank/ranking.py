@@ -165,7 +165,8 @@ def _list_places(lists: NDArray[Any], *, by_input: bool) -> tuple[NDArray[Any], 
         return above.T, None
     first, size = np.ascontiguousarray(above.T), np.ascontiguousarray((length - above - below).T)
     # Equal scores are tied for good; where unequal ones come near each other, the blocks are made in order.
-    equal = _count_pairs(columns[:, tied], columns[:, tied])
+    scores = columns[:, tied]
+    equal = _count_pairs(scores, scores)
     hard = tied if by_input else tied[((equal[0] != above[:, tied]) | (equal[1] != below[:, tied])).any(axis=0)]
     if len(hard):
         first[hard], sizes = _places_by_sorting(lists[hard], by_input=by_input)
