@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,8 +116,7 @@ def train(
     if "verbose" in trained.knobs:
         given["verbose"] = not as_json and sys.stderr.isatty()
     ranker = trained.make(data, given | own)
-    # LightGBM prints on stdout of options it does not know.
-    with refusals(trained.name, own), redirect_stdout(sys.stderr):
+    with refusals(trained.name, own):
         began = time.perf_counter()
         ranker.fit(data)
         seconds = time.perf_counter() - began
