@@ -115,6 +115,8 @@ def train(
     given |= {"relevance_threshold": threshold, "random_state": seed}
     if "verbose" in trained.knobs:
         given["verbose"] = not as_json and sys.stderr.isatty()
+    if own and trained.name == "lightgbm":
+        given["verbose"] = 0  # so that it warns of options it does not know; `refusals` makes lines of it
     ranker = trained.make(data, given | own)
     with refusals(trained.name, own):
         began = time.perf_counter()
