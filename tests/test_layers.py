@@ -17,7 +17,7 @@ _SPEC.loader.exec_module(graph)
 
 LAYERS = [
     {"errors"},
-    {"extras", "checks", "progress", "wording"},
+    {"extras", "checks", "progress", "quiet", "wording"},
     {"row_checks", "frame_columns", "data", "ranking"},
     {"notions", "losses", "targets"},
     {"measures", "moments"},

@@ -10,18 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
+from evenrank.boosting.lightgbm_text import checked_text
 from evenrank.boosting.objective import BASES, TARGET, FairBoosted, FairObjective, base_gradients, fairness
+from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
 from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order, library_features
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.extras import require
 from evenrank.notions import NotionLike
+from evenrank.quiet import first_line
 from evenrank.rankers import model_file
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 
 lightgbm = require("lightgbm")
 require("numba")
+
+MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
 
 
 class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, name-defined, unused-ignore]
@@ -93,6 +98,9 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
 
     def _process_params(self, stage: str) -> dict[str, Any]:
         params = super()._process_params(stage)
+        if stage == "predict":
+            # Parameters of training say nothing about prediction, and those of a file must not reach the library.
+            return {name: value for name, value in params.items() if name in MACHINE or changes_prediction(name)}
         return {name: value for name, value in params.items() if name not in self.OURS}
 
     def fit(
@@ -166,16 +174,17 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file, which `evenrank.load` reads; LightGBM's own model text is in it."""
-        model_file.write(saved(self, lambda: self.booster_.model_to_string()), path)
+        text = lambda: self.booster_.model_to_string()  # noqa: E731
+        model_file.write(saved(self, "LightGBM", text, checked_text, LIGHTGBM), path)
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> FairLGBMRanker:
         """The ranker of a model file's content; ``name`` is the file's."""
-        ranker, text = loaded(cls, content, name)
+        ranker, text = loaded(cls, content, name, "LightGBM", checked_text, LIGHTGBM)
         try:
             booster = lightgbm.Booster(model_str=text)
         except lightgbm.basic.LightGBMError as error:
-            raise DataError(f"{name}: the LightGBM model in it is damaged: {error}") from None
+            raise DataError(f"{name}: the LightGBM model in it is damaged: {first_line(error)}") from None
         ranker._Booster, ranker._n_features = booster, booster.num_feature()
         ranker._n_features_in = booster.num_feature()
         ranker._best_iteration = booster.best_iteration

@@ -11,11 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
 from evenrank.boosting.objective import BASES, TARGET, FairBoosted, FairObjective, base_gradients, fairness
+from evenrank.boosting.parameters import XGBOOST
 from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order, library_features
+from evenrank.boosting.xgboost_json import checked_model, is_linear
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
 from evenrank.notions import NotionLike
+from evenrank.quiet import first_line
 from evenrank.rankers import model_file
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
@@ -177,18 +180,23 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file, which `evenrank.load` reads; XGBoost's own model is in it."""
-        model_file.write(saved(self, lambda: self.get_booster().save_raw("json").decode()), path)
+        text = lambda: self.get_booster().save_raw("json").decode()  # noqa: E731
+        model_file.write(saved(self, "XGBoost", text, checked_model, XGBOOST), path)
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> FairXGBRanker:
         """The ranker of a model file's content; ``name`` is the file's."""
-        ranker, text = loaded(cls, content, name)
+        ranker, text = loaded(cls, content, name, "XGBoost", checked_model, XGBOOST)
+        types = ranker.feature_types
+        if (ranker.booster == "gblinear") != is_linear(text) or len(types or ranker.feature_names_) != len(
+            ranker.feature_names_
+        ):
+            raise DataError(f"{name}: the parameters are not those of the model in it. Was the file edited?")
         ranker._Booster = xgboost.Booster()
         try:
             ranker._Booster.load_model(bytearray(text.encode()))
         except xgboost.core.XGBoostError as error:
-            reason = str(error).strip().splitlines()[-1]
-            raise DataError(f"{name}: the XGBoost model in it is damaged: {reason}") from None
+            raise DataError(f"{name}: the XGBoost model in it is damaged: {first_line(error)}") from None
         return ranker  # type: ignore[no-any-return]
 
     def _matrix(self, ref: Any, X: Any, relevance: Any, sizes: Any, weight: Any, margin: Any) -> Any:

@@ -25,6 +25,7 @@ from evenrank.boosting.lambdarank import LambdaRank  # noqa: E402
 from evenrank.boosting.objective import FLOOR, smoothing  # noqa: E402
 from evenrank.boosting.soft_topk import FastTopK  # noqa: E402
 from evenrank.targets import FairnessTerm, bind_target  # noqa: E402
+from model_mutations import written  # noqa: E402
 
 TINY = 1e-12  # a strength that changes nothing but takes our objective instead of LightGBM's
 QUIET = {"n_jobs": 1, "verbose": -1, "min_child_samples": 5}
@@ -274,7 +275,7 @@ def test_own_model_files(tmp_path: Path) -> None:
     assert (again.alpha_, again.violation_, again.group_names_) == (0.2, model.violation_, ("a", "b"))
     content = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
     content["model"] = "no trees"
-    (tmp_path / "cut.json").write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "cut.json").write_bytes(written(content))
     with pytest.raises(er.DataError, match="LightGBM model in it is damaged"):
         er.load(tmp_path / "cut.json")
     with pytest.raises(er.NotFittedError, match="not fitted yet"):

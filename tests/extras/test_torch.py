@@ -9,6 +9,7 @@ import runpy
 import signal
 import subprocess
 import sys
+from base64 import b64encode
 from importlib import import_module
 from itertools import product
 from math import exp, log
@@ -26,6 +27,7 @@ from evenrank.losses import LOSSES as NUMPY_LOSSES
 from evenrank.notions import bind
 from evenrank.targets import TARGETS, FairnessTerm, bind_target
 from linear_oracles import random_data
+from model_mutations import written
 
 pytestmark = pytest.mark.extras
 torch = pytest.importorskip("torch", reason="installed by make test-extras")
@@ -451,23 +453,66 @@ def test_a_model_file_keeps_the_scores(data: er.RankingData, tmp_path: Path) -> 
         quick().save(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize("change", ["short", "missing", "center", "width", "parameter"])
-def test_a_damaged_model_file_is_one_clear_line(change: str, data: er.RankingData, tmp_path: Path) -> None:
-    quick().fit(data).save(tmp_path / "model.json")
+def layer(**changes: Any) -> Any:
+    return lambda content: content["layers"][0].update(changes)
+
+
+DAMAGE: dict[str, tuple[Any, str]] = {
+    "short": (
+        lambda content: layer(weight=content["layers"][0]["weight"][:-8])(content),
+        "must hold 48 numbers as base64",
+    ),
+    "missing": (lambda content: content.pop("layers"), "the last layer must have one output"),
+    "no list": (lambda content: content.update(layers="x"), "the last layer must have one output"),
+    "width": (lambda content: content.update(layers=content["layers"][:1]), "the last layer must have one output"),
+    "not a layer": (lambda content: content["layers"].insert(0, 5), "shape must be two whole numbers above 0"),
+    "terabytes": (layer(shape=[3, 10**12]), "must hold 3000000000000 numbers as base64"),
+    "beyond any number": (layer(shape=[3, 10**24]), "numbers as base64"),
+    "below 0": (layer(shape=[-3, -4]), "shape must be two whole numbers above 0"),
+    "shape of text": (layer(shape=["3", 4]), "shape must be two whole numbers above 0"),
+    "shape true": (layer(shape=[True, 4]), "shape must be two whole numbers above 0"),
+    "other letters": (layer(weight="ü" * 64), "numbers as base64"),
+    "weight of numbers": (layer(weight=[0.0] * 12), "numbers as base64"),
+    "weight that is none": (
+        lambda content: layer(bias=b64encode(np.full(16, np.nan, "<f4").tobytes()).decode())(content),
+        "a weight is not finite",
+    ),
+    "center": (lambda content: content.update(center=[None, 0, 0]), "'center' must hold 3 finite numbers"),
+    "center of a text": (lambda content: content.update(center="abc"), "'center' must hold 3 finite numbers"),
+    "spread 0": (lambda content: content.update(spread=[0, 1, 1]), "every spread must be above 0"),
+    "features twice": (lambda content: content.update(features=["a", "a", "b"]), "'features' has a name twice"),
+    "features of numbers": (lambda content: content.update(features=[1, 2, 3]), "'features' must hold names"),
+    "strength": (lambda content: content.update(alpha=float("nan")), "'alpha' must hold 1 finite numbers"),
+    "parameter": (lambda content: content["parameters"].update(depth=3), "FairNeuralRanker has no parameter 'depth'"),
+    "hidden": (lambda content: content["parameters"].update(hidden=[10**30]), "a whole number has 31 digits"),
+    "notion": (lambda content: content["parameters"].update(notion=[[1]]), "'notion' must be a name"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_model_file_is_one_clear_line(
+    change: Any, message: str, data: er.RankingData, tmp_path: Path
+) -> None:
+    quick(hidden=(16,)).fit(data).save(tmp_path / "model.json")
     content = json.loads((tmp_path / "model.json").read_text())
-    if change == "short":
-        content["layers"][0]["weight"] = content["layers"][0]["weight"][:-8]
-    elif change == "missing":
-        del content["layers"]
-    elif change == "center":
-        content["center"] = [None, 0, 0]
-    elif change == "width":
-        content["layers"] = content["layers"][:1]
-    else:
-        content["parameters"]["depth"] = 3
-    (tmp_path / "model.json").write_text(json.dumps(content))
-    with pytest.raises(DataError, match=r"model\.json: the (weights|parameters of a FairNeuralRanker) are missing or"):
+    change(content)
+    (tmp_path / "model.json").write_bytes(written(content))
+    with pytest.raises(DataError, match=message) as caught:
         er.load(tmp_path / "model.json")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 250
+
+
+def test_a_file_has_no_say_about_the_device(data: er.RankingData, tmp_path: Path) -> None:
+    ranker = quick(device="cpu").fit(data)
+    ranker.save(tmp_path / "model.json")
+    content = json.loads((tmp_path / "model.json").read_text())
+    assert "device" not in content["parameters"]
+    content["parameters"]["device"] = "cuda:7"
+    (tmp_path / "model.json").write_bytes(written(content))
+    again = er.load(tmp_path / "model.json")
+    assert again.device is None
+    assert (again.predict(data) == ranker.predict(data)).all()
 
 
 # ---------------------------------------------------------------------- installing and examples

@@ -18,6 +18,8 @@ pytest.importorskip("numba", reason="installed by make test-extras")
 
 from sklearn.base import clone  # noqa: E402
 
+from model_mutations import written  # noqa: E402
+
 TINY = 1e-12  # a strength that changes nothing but takes our objective instead of XGBoost's
 
 
@@ -191,7 +193,7 @@ def test_own_model_files(tmp_path: Path) -> None:
     assert (again.alpha_, again.violation_, again.group_names_) == (0.2, model.violation_, ("a", "b"))
     content = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
     content["model"] = "no trees"
-    (tmp_path / "cut.json").write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "cut.json").write_bytes(written(content))
     with pytest.raises(er.DataError, match="XGBoost model in it is damaged"):
         er.load(tmp_path / "cut.json")
     with pytest.raises(er.NotFittedError, match="not fitted yet"):

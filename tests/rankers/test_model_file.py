@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 import evenrank as er
 from evenrank.errors import ConfigError, DataError
 from linear_oracles import random_data
+from model_files_v1 import CASES, loads_as_before
+from model_mutations import nested, sealed, written
 
 
 def named_data(seed: int = 0) -> er.RankingData:
@@ -64,7 +67,7 @@ def test_the_file_can_be_read_by_people(tmp_path: Path) -> None:
     ranker, path = saved(tmp_path)
     content = json.loads(path.read_text(encoding="utf-8"))
     assert list(content)[:3] == ["format", "version", "kind"]
-    assert (content["format"], content["version"], content["kind"]) == ("evenrank-model", 1, "FairLinearRanker")
+    assert (content["format"], content["version"], content["kind"]) == ("evenrank-model", 2, "FairLinearRanker")
     assert content["evenrank"] == er.__version__
     assert content["weights"] == dict(zip(["u", "v v", "größe"], ranker.coef_.tolist(), strict=True))
     assert content["groups"] == ["a", "b", "c"]
@@ -120,19 +123,102 @@ def test_groups_of_numbers_and_truth_values_come_back_as_such(tmp_path: Path) ->
         assert (again.predict(data) == ranker.predict(data)).all()
 
 
+# ---------------------------------------------------------------------- versions and the digest
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith(("linear", "deltr"))])
+def test_files_of_version_1_load_as_before(name: str, tmp_path: Path) -> None:
+    loads_as_before(name, tmp_path)
+
+
+def test_the_digest_is_of_the_whole_content(tmp_path: Path) -> None:
+    _, path = saved(tmp_path, group_aware=True)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    rest = {key: value for key, value in content.items() if key != "digest"}
+    text = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
+    assert content["digest"] == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_no_flipped_bit_gives_other_scores(tmp_path: Path) -> None:
+    ranker, path = saved(tmp_path, group_aware=True)
+    good, data = path.read_bytes(), named_data()
+    expected, loaded = ranker.predict(data), 0
+    for bit in range(0, 8 * len(good), 7):
+        damaged = bytearray(good)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            again = er.load(path)
+        except DataError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+            continue
+        assert (again.predict(data) == expected).all()  # only spaces between values can change
+        loaded += 1
+    assert loaded < 50
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"weights": {"u": 1.0, "v v": 2.0, "größe": 3.0}}, "does not match its digest"),
+        ({"evenrank": "9.9"}, "does not match its digest"),
+        ({"digest": None}, "does not match its digest"),
+        ({"version": 1}, "does not match its digest"),
+    ],
+)
+def test_an_edited_file_is_told(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    _, path = saved(tmp_path)
+    content = json.loads(path.read_text(encoding="utf-8")) | changes
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(DataError, match=r"model\.json does not match its digest: it was damaged or edited"):
+        er.load(path)
+    del content["digest"]
+    path.write_text(json.dumps(content | {"version": 2}), encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        er.load(path)
+
+
+def test_what_could_not_be_loaded_is_not_written(tmp_path: Path) -> None:
+    ranker, path = saved(tmp_path)
+    before = path.read_bytes()
+    ranker.alpha = -1.0
+    with pytest.raises(
+        ConfigError, match="cannot be written: the parameter 'alpha' must be a finite number of at least 0"
+    ):
+        ranker.save(path)
+    ranker.alpha = 1.0
+    ranker.coef_ = ranker.coef_ * np.inf
+    with pytest.raises(ConfigError, match="a number that is not finite"):
+        ranker.save(path)
+    assert path.read_bytes() == before
+
+
+def test_parameters_of_the_machine_stay_out_of_it(tmp_path: Path) -> None:
+    _, path = saved(tmp_path, verbose=True)
+    assert "verbose" not in path.read_text(encoding="utf-8")
+    assert er.load(path).verbose is False
+
+
 # ---------------------------------------------------------------------- damage
 
 
+# Changes are sealed anew, as an attacker can: what they break must be found without the digest.
+
+
 def change(**changes: Any) -> Any:
-    return lambda content: json.dumps(content | changes).encode()
+    return lambda content: written(content | changes)
 
 
 def without(key: str) -> Any:
-    return lambda content: json.dumps({name: value for name, value in content.items() if name != key}).encode()
+    return lambda content: written({name: value for name, value in content.items() if name != key})
 
 
 def inside(key: str, **changes: Any) -> Any:
-    return lambda content: json.dumps(content | {key: content[key] | changes}).encode()
+    return lambda content: written(content | {key: content[key] | changes})
+
+
+def parameter(**changes: Any) -> Any:
+    return inside("parameters", **changes)
 
 
 DAMAGE: dict[str, tuple[Any, str]] = {
@@ -144,7 +230,18 @@ DAMAGE: dict[str, tuple[Any, str]] = {
     "nested beyond reading": (lambda content: b"[" * 200_000, "is not JSON"),
     "a list": (lambda content: b"[1, 2]", 'has no "format": "evenrank-model"'),
     "other JSON": (lambda content: b'{"weights": {"u": 1}}', 'has no "format": "evenrank-model"'),
-    "newer version": (change(version=2), "has model version 2; this evenrank reads version 1. Upgrade evenrank"),
+    "newer version": (change(version=3), "has model version 3; this evenrank reads versions 1 and 2. Upgrade evenrank"),
+    "version true": (change(version=True), "has model version True"),
+    "version of a list": (change(version=[2]), "has model version [2]"),
+    "doubled key": (lambda content: written(content).replace(b'"groups"', b'"weights"'), "a key occurs twice"),
+    "doubled weight": (lambda content: written(content).replace(b'"v v"', b'"u"'), "a key occurs twice"),
+    "half a character": (change(groups=["a", "b", "\ud800"]), "a text has half a character"),
+    "400 digits": (change(intercept=10**399), "a whole number has 400 digits"),
+    "nested in a parameter": (parameter(alpha=nested(100)), "the parameter 'alpha' must be"),
+    "nested beyond reading, inside": (
+        lambda content: written(content).replace(b'"alpha": 0.1', b'"alpha": ' + b"[" * 200_000),
+        "is not JSON",
+    ),
     "no version": (without("version"), "has model version None"),
     "unknown kind": (change(kind="Forest"), "holds a 'Forest'; this evenrank knows"),
     "kind of no kind": (change(kind=["FairLinearRanker"]), "holds a ['FairLinearRanker']"),
@@ -161,7 +258,9 @@ DAMAGE: dict[str, tuple[Any, str]] = {
     "weight true": (inside("weights", u=True), "'weights' must hold 3 finite numbers"),
     "weight null": (inside("weights", u=None), "'weights' must hold 3 finite numbers"),
     "weight NaN": (inside("weights", u=float("nan")), "'weights' must hold 3 finite numbers"),
-    "weight beyond a float": (inside("weights", u=10**400), "'weights' must hold 3 finite numbers"),
+    "weight beyond a float": (inside("weights", u=float("inf")), "'weights' must hold 3 finite numbers"),
+    "weights of terabytes": (change(weights={"u": [0] * 100}), "'weights' must hold 1 finite numbers"),
+    "weight of 400 digits": (inside("weights", u=10**400), "a whole number has 401 digits"),
     "intercept NaN": (change(intercept=float("nan")), "'intercept' must hold 1 finite numbers"),
     "intercept infinite": (change(intercept=float("inf")), "'intercept' must hold 1 finite numbers"),
     "intercept as text": (change(intercept="0.1"), "'intercept' is missing or damaged"),
@@ -170,6 +269,17 @@ DAMAGE: dict[str, tuple[Any, str]] = {
     "shares too long": (change(group_shares=[0.25] * 4), "'group_shares' must hold 3 finite numbers"),
     "offsets nested": (change(group_offset=[[0.0], [1.0], [2.0]]), "'group_offset' must hold 3 finite numbers"),
     "unknown parameter": (inside("parameters", magic=1), "FairLinearRanker has no parameter 'magic'"),
+    "a notion of masks": (parameter(notion=[[1, 0], [0, 1]]), "'notion' must be a name; got [[1, 0], [0, 1]]"),
+    "a strength in words": (parameter(alpha="x"), "'alpha' must be a finite number of at least 0; got 'x'"),
+    "a strength below 0": (parameter(alpha=-1), "'alpha' must be a finite number of at least 0; got -1"),
+    "a strength true": (parameter(alpha=True), "'alpha' must be a finite number of at least 0; got True"),
+    "a threshold that is none": (parameter(relevance_threshold=float("nan")), "'relevance_threshold' must be a finite"),
+    "k of a half": (parameter(k=2.5), "'k' must be a whole number of at least 1; got 2.5"),
+    "a flag of a text": (parameter(group_aware="no"), "'group_aware' must be true or false; got 'no'"),
+    "a name of a book": (parameter(solver="x" * 5000), "'solver' must be a name; got 'xxxxx"),
+    "groups that are lists": (change(groups=[["a"], ["b"], ["c"]]), "'groups' must hold names; got [['a']"),
+    "groups twice": (change(groups=["a", "b", "a"]), "'groups' has a name twice"),
+    "a group that is no number": (change(groups=["a", "b", float("nan")]), "'groups' must hold names"),
 }
 
 
@@ -184,14 +294,31 @@ def test_a_damaged_file_gives_one_clear_line(damage: Any, message: str, tmp_path
     assert message in text
     assert "model.json" in text
     assert "\n" not in text
-    assert len(text) < 250
+    assert len(text) < 260
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("depth", [*range(900, 1010, 9)])
+def test_nesting_at_the_edge_of_what_can_be_read(depth: int, tmp_path: Path) -> None:
+    _, path = saved(tmp_path)
+    good = path.read_text(encoding="utf-8")
+    path.write_text(good.replace('"alpha": 0.1', '"alpha": ' + "[" * depth + "]" * depth), encoding="utf-8")
+    with pytest.raises(DataError, match=r"not JSON|not match its digest"):
+        er.load(path)
+    content = json.loads(good) | {"version": 1}
+    del content["digest"]
+    text = json.dumps(content).replace('"alpha": 0.1', '"alpha": ' + "[" * depth + "]" * depth)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"not JSON|'alpha' must be a finite number"):
+        er.load(path)
 
 
 def test_the_undamaged_file_loads(tmp_path: Path) -> None:
     ranker, path = saved(tmp_path, group_aware=True)
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8"))), encoding="utf-8")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(content), encoding="utf-8")  # spaces and escapes are not part of the digest
     assert (er.load(path).coef_ == ranker.coef_).all()
+    assert sealed(content) == content
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Boosted rankers in the model file: the library's own model text within the JSON."""
+"""Boosted rankers in the model file: the library's own trees within the JSON."""
 
 from __future__ import annotations
 
@@ -7,53 +7,75 @@ from typing import Any
 
 import numpy as np
 
+from evenrank.boosting.parameters import kept, refuse_prediction_parameters
+from evenrank.boosting.trees import Damaged
 from evenrank.data import RankingData
-from evenrank.errors import DataError
+from evenrank.errors import ConfigError, DataError
 from evenrank.rankers.base import NotFittedError
+from evenrank.rankers.content import short
 from evenrank.rankers.matching import match_features
-from evenrank.rankers.model_file import header
+from evenrank.rankers.model_file import checked_parameters, header, names, need, plain_value
+from evenrank.rankers.parameters import is_number, is_plain
 
-PLAIN = (bool, int, float, str, list, tuple, type(None))
+Check = Callable[[str, int], str]
 
 
-def saved(ranker: Any, text: Callable[[], str]) -> dict[str, Any]:
-    """The content of the model file; parameters that are code (callbacks, a random generator) stay out of it."""
+def saved(
+    ranker: Any, library: str, text: Callable[[], str], check: Check, parameters: frozenset[str]
+) -> dict[str, Any]:
+    """The content of the model file; parameters that are code (callbacks, a random generator) stay out of it.
+
+    ``check`` gives the part of the library's text that decides scores, or finds it `Damaged`; what it does not know
+    is not written, as it could not be read again.
+    """
     if not hasattr(ranker, "group_names_"):
         raise NotFittedError(f"this {type(ranker).__name__} is not fitted yet. Call fit before save.")
     content = header(ranker)
-    content["parameters"] = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in content["parameters"].items()
-        if isinstance(value, (*PLAIN, np.generic)) and value is not None and value == value
-    }
+    refuse_prediction_parameters(content["parameters"])
+    plain = {key: plain_value(value) for key, value in content["parameters"].items()}
+    content["parameters"] = kept(
+        {key: value for key, value in plain.items() if is_plain(value)}, parameters, ranker.OURS
+    )
+    try:
+        model = check(text(), len(ranker.feature_names_))
+    except ValueError as error:
+        raise ConfigError(f"this {library} model has no model file: {error}. Save it as {library} does.") from None
     return content | {
         "features": list(ranker.feature_names_),
         "alpha": ranker.alpha_,
         "violation": None if np.isnan(ranker.violation_) else ranker.violation_,
-        "model": text(),
+        "model": model,
     }
 
 
-def loaded(kind: type, content: dict[str, Any], name: str) -> tuple[Any, str]:
-    """The ranker with its parameters, still without trees, and the library's model text."""
-    wanted: tuple[tuple[str, Any], ...] = (
-        ("parameters", dict),
-        ("features", list),
-        ("groups", list),
-        ("alpha", (int, float)),
-        ("model", str),
-    )
-    for key, types in wanted:
-        if not isinstance(content.get(key), types):
-            raise DataError(f"{name}: {key!r} is missing or damaged; got {str(content.get(key))[:40]!r}.")
+def loaded(
+    kind: type, content: dict[str, Any], name: str, library: str, check: Check, parameters: frozenset[str]
+) -> tuple[Any, str]:
+    """The ranker with its parameters, still without trees, and the library's model text as ``check`` has it."""
+    given = kept(need(content, "parameters", dict, name=name), parameters, kind.OURS)  # type: ignore[attr-defined]
+    groups, features = names(content, "groups", name=name), names(content, "features", name=name)
+    alpha, violation, model = (content.get(key) for key in ("alpha", "violation", "model"))
+    for key, good in (
+        ("alpha", is_number(alpha, 0)),
+        ("violation", violation is None or is_number(violation, 0)),
+        ("model", isinstance(model, str)),
+    ):
+        if not good:
+            raise DataError(f"{name}: {key!r} is missing or damaged; got {short(content.get(key))}.")
     try:
-        ranker = kind(**content["parameters"])
+        ranker = kind(**checked_parameters(given, name))
+    except DataError:
+        raise
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name}: the parameters are damaged: {error}.") from None
-    ranker.feature_names_, ranker.group_names_ = tuple(content["features"]), tuple(content["groups"])
-    violation = content.get("violation")
-    ranker.alpha_, ranker.violation_ = float(content["alpha"]), float("nan") if violation is None else float(violation)
-    return ranker, content["model"]
+        raise DataError(f"{name}: the parameters are damaged: {short(str(error))}.") from None
+    try:
+        text = check(str(model), len(features))
+    except (Damaged, ValueError, RecursionError) as error:
+        raise DataError(f"{name}: the {library} model in it is damaged: {error}.") from None
+    ranker.feature_names_, ranker.group_names_ = features, groups
+    ranker.alpha_ = float(alpha or 0)
+    ranker.violation_ = float("nan") if violation is None else float(violation)
+    return ranker, text
 
 
 def columns(data: RankingData, names: tuple[str, ...]) -> Any:

@@ -22,6 +22,7 @@ from evenrank.cli.select import select
 from evenrank.cli.sweep import sweep
 from evenrank.cli.train import train
 from evenrank.errors import EvenrankError
+from evenrank.quiet import without_place
 
 INTERRUPTED = 130
 
@@ -58,9 +59,10 @@ def main(arguments: list[str] | None = None) -> None:
     said: set[str] = set()
 
     def warn_once(message: Warning | str, *_: Any) -> None:
-        if str(message) not in said:
-            said.add(str(message))
-            _say(f"warning: {message}")
+        text = without_place(str(message))
+        if text not in said:
+            said.add(text)
+            _say(f"warning: {text}")
 
     warnings.showwarning = warn_once  # type: ignore[assignment]
     warnings.simplefilter("ignore")

@@ -16,6 +16,7 @@ from evenrank.errors import ConfigError
 from evenrank.io.files import write_whole
 from evenrank.methods.method import POST, Method
 from evenrank.methods.registry import METHODS
+from evenrank.quiet import quiet
 
 RERANKERS = [method.name for method in METHODS.values() if method.kind == POST]
 
@@ -72,7 +73,8 @@ def rank(
             raise ConfigError(
                 f"{model}: there is no such model file. Make one with evenrank train, or name it with -m."
             )
-        ranker = er.load(model)
+        with quiet():
+            ranker = er.load(model)
     wanted: list[str] = [score or "score"] if ranker is None else list(ranker.feature_names_)
     aware = getattr(ranker, "group_offset_", None) is not None
     data, has_relevance = common.read_ranked_rows(
@@ -89,7 +91,8 @@ def rank(
         **({"score": score} if ranker is None else {"features": wanted}),
         format=input_format,
     )
-    scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)
+    with quiet():
+        scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)
     if reranker is not None:
         common.need_groups(data, file, "Name the group column with --group.")
         if protected is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -116,9 +115,10 @@ def train(
     given |= {"relevance_threshold": threshold, "random_state": seed}
     if "verbose" in trained.knobs:
         given["verbose"] = not as_json and sys.stderr.isatty()
+    if own and trained.name == "lightgbm":
+        given["verbose"] = 0  # so that it warns of options it does not know; `refusals` makes lines of it
     ranker = trained.make(data, given | own)
-    # LightGBM prints on stdout of options it does not know.
-    with refusals(trained.name, own), redirect_stdout(sys.stderr):
+    with refusals(trained.name, own):
         began = time.perf_counter()
         ranker.fit(data)
         seconds = time.perf_counter() - began

@@ -60,12 +60,12 @@ class LinearRanker(BaseRanker):
         ranker = cls()
         model_file.set_parameters(ranker, content, name)
         weights = model_file.need(content, "weights", dict, name=name)
-        groups = model_file.need(content, "groups", list, name=name)
+        groups = model_file.names(content, "groups", name=name)
         ranker.feature_names_ = tuple(weights)
         ranker.coef_ = model_file.numbers("weights", list(weights.values()), len(weights), name=name)
         intercept = model_file.need(content, "intercept", int, float, name=name)
         ranker.intercept_ = float(model_file.numbers("intercept", [intercept], 1, name=name)[0])
-        ranker.group_names_ = tuple(groups)
+        ranker.group_names_ = groups
         ranker._remember_features(ranker.feature_names_)
         if content.get("group_offset") is not None or getattr(ranker, "group_aware", False):
             for key in ("group_offset", "group_shares"):

@@ -9,6 +9,7 @@ from typing import Any
 from evenrank.errors import DataError
 from evenrank.methods.registry import METHODS
 from evenrank.rankers import model_file
+from evenrank.rankers.content import short
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -39,5 +40,5 @@ def load(path: str | PathLike[str]) -> Any:
     name, kind = Path(path).name, content.get("kind")
     method_of = {method.home[1]: method for method in METHODS.values() if method.saves}
     if not isinstance(kind, str) or kind not in method_of:
-        raise DataError(f"{name} holds a {kind!r}; this evenrank knows {', '.join(method_of)}.")
+        raise DataError(f"{name} holds a {short(kind)}; this evenrank knows {', '.join(method_of)}.")
     return method_of[kind].ranker_class().from_content(content, name)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, EvenrankError
 from evenrank.extras import require
+from evenrank.quiet import first_line, from_library, quiet
 
 ANY = "any"
 IN, POST = "in-processing", "post-processing"
@@ -192,14 +193,17 @@ def larger_group(data: RankingData) -> Any:
 
 @contextmanager
 def refusals(name: str, settings: Mapping[str, Any]) -> Iterator[None]:
-    """An error of the library that trains, where it was given options of its own, as a ConfigError of one line."""
+    """An error of the library that trains, or of options it was given, as a ConfigError of one line."""
     try:
-        yield
+        with quiet():
+            yield
     except EvenrankError:
         raise
     except Exception as error:
+        reason = first_line(error)
+        if not settings and from_library(error):
+            raise ConfigError(f"{name} does not train on these rows: {reason}") from None
         if not settings:
             raise
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         given = " and ".join(f"{option}={value}" for option, value in settings.items())
         raise ConfigError(f"{name} does not take {given}: {reason}") from None

@@ -6,9 +6,7 @@ Each kind of ranker writes its own content after a common header, and reads it a
 from __future__ import annotations
 
 import json
-import sys
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,16 +14,19 @@ from numpy.typing import NDArray
 
 import evenrank
 from evenrank.errors import ConfigError, DataError
-from evenrank.io.files import write_whole
 from evenrank.notions import as_notion
+from evenrank.rankers.content import FORMAT, VERSION, read_content, short, write_content
+from evenrank.rankers.parameters import broken_rule, is_label, is_number
 
-FORMAT, VERSION = "evenrank-model", 1
+read = read_content
+# Parameters of the machine at hand, not of the model: not written, and passed over in older files.
+MACHINE = ("verbose", "device")
 RENAMED = {"seed": "random_state"}  # parameters of older files
 
 
 def header(ranker: Any) -> dict[str, Any]:
     """What every model file begins with: its format, the kind of ranker, its parameters and the groups."""
-    parameters = {name: value for name, value in ranker.get_params().items() if name != "verbose"}
+    parameters = {name: value for name, value in ranker.get_params().items() if name not in MACHINE}
     if "notion" in parameters:
         parameters["notion"] = as_notion(parameters["notion"]).name
     return {
@@ -39,33 +40,23 @@ def header(ranker: Any) -> dict[str, Any]:
 
 
 def write(content: dict[str, Any], path: str | PathLike[str]) -> None:
-    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_plain) + "\n")
+    """Write a model file's content, sealed with its digest; what could not be loaded again is not written."""
+    plain = json.loads(json.dumps(content, default=_plain))
+    wrong = broken_rule(plain["parameters"])
+    if wrong:
+        raise ConfigError(f"the model cannot be written: {wrong}.")
+    write_content(plain, path)
+
+
+def plain_value(value: Any) -> Any:
+    """Return a number of numpy's as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
-        return value.item()
+        return plain_value(value)
     raise ConfigError(f"a parameter of type {type(value).__name__} cannot be written to a model file.")
-
-
-def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read the content of a model file, checked as far as all kinds of ranker have it in common."""
-    name = Path(path).name
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot read the model file {path}: {error.strerror or error}.") from None
-    except (ValueError, RecursionError) as error:
-        place = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise DataError(f"{name} is not an evenrank model: it is not JSON{place}. Was it cut short?") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise DataError(f'{name} is not an evenrank model: it has no "format": "{FORMAT}".')
-    version = content.get("version")
-    if version != VERSION:
-        raise DataError(
-            f"{name} has model version {version!r}; this evenrank reads version {VERSION}. Upgrade evenrank."
-        )
-    return content
 
 
 # ---------------------------------------------------------------------- for from_content
@@ -75,22 +66,41 @@ def need(content: dict[str, Any], key: str, *types: type, name: str) -> Any:
     """Return an entry of the content, which must be of one of the types; ``name`` is the file's."""
     value = content.get(key)
     if not isinstance(value, types) or isinstance(value, bool):
-        raise DataError(f"{name}: {key!r} is missing or damaged; got {str(value)[:40]!r}.")
+        raise DataError(f"{name}: {key!r} is missing or damaged; got {short(value)}.")
     return value
+
+
+def names(content: dict[str, Any], key: str, *, name: str) -> tuple[Any, ...]:
+    """Return the names of groups (texts, numbers, truth values) or of features (texts), each of them once."""
+    values = need(content, key, list, name=name)
+    if not all(is_label(label) and (key == "groups" or isinstance(label, str)) for label in values):
+        raise DataError(f"{name}: {key!r} must hold names; got {short(values)}.")
+    if len(set(values)) < len(values):
+        raise DataError(f"{name}: {key!r} has a name twice.")
+    return tuple(values)
 
 
 def numbers(key: str, values: Any, length: int, *, name: str) -> NDArray[np.float64]:
     """Return so many finite numbers as an array."""
-    good = len(values) == length and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-    if not good or not all(abs(v) <= sys.float_info.max for v in values):
+    if not isinstance(values, list) or len(values) != length or not all(map(is_number, values)):
         raise DataError(f"{name}: {key!r} must hold {length} finite numbers.")
     return np.asarray(values, float)
 
 
+def checked_parameters(parameters: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the parameters if each is what it must be."""
+    wrong = broken_rule(parameters)
+    if wrong:
+        raise DataError(f"{name}: {wrong}. Was the file edited?")
+    return parameters
+
+
 def set_parameters(ranker: Any, content: dict[str, Any], name: str) -> None:
     """Give a ranker the parameters of its file, which must be ones it has."""
-    parameters = {RENAMED.get(key, key): value for key, value in need(content, "parameters", dict, name=name).items()}
+    given = checked_parameters(need(content, "parameters", dict, name=name), name)
+    parameters = {RENAMED.get(key, key): value for key, value in given.items() if key not in MACHINE}
     unknown = [key for key in parameters if key not in ranker.get_params()]
     if unknown:
-        raise DataError(f"{name}: {type(ranker).__name__} has no parameter {unknown[0]!r}. Was the file edited?")
+        told = f"{name}: {type(ranker).__name__} has no parameter {short(unknown[0])}."
+        raise DataError(f"{told} Was the file edited?")
     ranker.set_params(**parameters)

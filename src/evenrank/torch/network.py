@@ -94,27 +94,38 @@ def encode(networks: Networks) -> list[dict[str, Any]]:
     ]
 
 
-def decode(layers: Any, center: Any, spread: Any, width: int) -> Networks:
+def decode(layers: Any, center: NDArray[np.float64], spread: NDArray[np.float64]) -> Networks:
     """What `encode` wrote; ValueError where sizes do not fit or numbers are not finite."""
-    made = []
-    scale = [np.asarray(values, np.float64) for values in (center, spread)]
-    if any(values.shape != (width,) or not np.isfinite(values).all() for values in scale) or (scale[1] <= 0).any():
-        raise ValueError(f"center and spread must hold {width} finite numbers")
-    for layer in layers:
-        rows, columns = map(int, layer["shape"])
-        parts = []
-        for name, shape in (("weight", (1, rows, columns)), ("bias", (1, 1, columns))):
-            numbers = np.frombuffer(b64decode(layer[name], validate=True), "<f4").reshape(shape)
-            if not np.isfinite(numbers).all():
-                raise ValueError("a weight is not finite")
-            parts.append(torch.from_numpy(numbers.astype(np.float32)))
+    if not (spread > 0).all():
+        raise ValueError("every spread must be above 0")
+    width, parts = len(center), []
+    for layer in layers if isinstance(layers, list) else []:
+        shape = layer.get("shape") if isinstance(layer, dict) else None
+        if not isinstance(shape, list) or len(shape) != 2 or not all(type(size) is int and size > 0 for size in shape):
+            raise ValueError("a layer's shape must be two whole numbers above 0")
+        rows, columns = shape
         if rows != width:
             raise ValueError(f"a layer takes {rows} values and is given {width}")
+        weight, bias = _decoded(layer.get("weight"), rows * columns), _decoded(layer.get("bias"), columns)
+        parts.append((weight.reshape(1, rows, columns), bias.reshape(1, 1, columns)))
         width = columns
-        made.append((parts[0], parts[1]))
-    if width != 1 or not made:
+    if width != 1 or not parts:
         raise ValueError("the last layer must have one output")
-    return Networks(scale[0], scale[1], made)
+    return Networks(center, spread, parts)
+
+
+def _decoded(text: Any, size: int) -> Tensor:
+    """So many finite numbers from base64."""
+    try:
+        content = b64decode(text, validate=True) if isinstance(text, str) else b""
+    except ValueError:
+        content = b""
+    if len(content) != 4 * size:
+        raise ValueError(f"a layer must hold {size} numbers as base64")
+    numbers = np.frombuffer(content, "<f4")
+    if not np.isfinite(numbers).all():
+        raise ValueError("a weight is not finite")
+    return torch.from_numpy(numbers.astype(np.float32))
 
 
 def train(

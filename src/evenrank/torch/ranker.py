@@ -169,13 +169,14 @@ class FairNeuralRanker(BaseRanker):
         """The ranker of a model file already read as JSON; ``name`` is what an error calls it."""
         ranker = cls()
         model_file.set_parameters(ranker, content, name)
+        features, groups = (model_file.names(content, key, name=name) for key in ("features", "groups"))
+        scale = [model_file.numbers(key, content.get(key), len(features), name=name) for key in ("center", "spread")]
+        ranker.alpha_ = float(model_file.numbers("alpha", [content.get("alpha")], 1, name=name)[0])
         try:
-            features = tuple(map(str, content["features"]))
-            ranker.networks_ = decode(content["layers"], content["center"], content["spread"], len(features))
-            ranker.alpha_, ranker.group_names_ = float(content["alpha"]), tuple(content["groups"])
-        except (KeyError, TypeError, ValueError) as error:
+            ranker.networks_ = decode(content.get("layers"), scale[0], scale[1])
+        except ValueError as error:
             raise DataError(f"{name}: the weights are missing or damaged ({error}). Was it cut short?") from None
-        ranker.feature_names_ = features
+        ranker.feature_names_, ranker.group_names_ = features, groups
         ranker._remember_features(features)
         return ranker
 

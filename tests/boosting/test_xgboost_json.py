@@ -1,0 +1,188 @@
+"""XGBoost's JSON: real ones pass and say the same; each way to mislead its reader is told. No library is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evenrank.boosting.trees import Damaged
+from evenrank.boosting.xgboost_json import checked_model
+from model_files_v1 import FOLDER
+
+MODELS = ["xgboost", "xgboost_dart", "xgboost_categorical"]
+
+
+def model_of(name: str) -> dict[str, Any]:
+    content = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return dict(json.loads(content["model"]))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_real_model_passes_unchanged(name: str) -> None:
+    assert json.loads(checked_model(json.dumps(model_of(name)), 3)) == model_of(name)
+
+
+def test_names_keep_their_letters() -> None:
+    model = model_of("xgboost")
+    model["learner"]["feature_names"] = ["größe", 'a"b', "c\nd"]
+    text = checked_model(json.dumps(model), 3)
+    assert "größe" in text  # XGBoost does not read \\u00f6
+    assert json.loads(text)["learner"]["feature_names"] == ["größe", 'a"b', "c\nd"]
+
+
+def learner(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda model: model["learner"].update({key: value})
+
+
+def param(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda model: model["learner"]["learner_model_param"].update({key: value})
+
+
+def forest(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda model: model["learner"]["gradient_booster"]["model"].update({key: value})
+
+
+def tree(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    """Another value in the first tree, or at one place of an array: (place, value)."""
+
+    def change(model: dict[str, Any]) -> None:
+        first = model["learner"]["gradient_booster"]["model"]["trees"][0]
+        if isinstance(value, tuple):
+            first[key][value[0]] = value[1]
+        else:
+            first[key] = value
+
+    return change
+
+
+DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "another key": (lambda model: model.update(config={}), "the model has 'config', which this evenrank does not know"),
+    "no learner": (lambda model: model.pop("learner"), "the model has no 'learner'"),
+    "a learner that is a list": (lambda model: model.update(learner=[]), "learner must be an object"),
+    "an old version": (lambda model: model.update(version=[1, 0, 0]), "written by XGBoost 1"),
+    "a version of texts": (lambda model: model.update(version=["3", 0, 0]), "version must be numbers"),
+    "an unknown objective": (
+        learner("objective", {"name": "multi:softmax", "lambdarank_param": {}}),
+        "objective must be",
+    ),
+    "bias lists missing": (
+        learner("objective", {"name": "rank:ndcg", "lambdarank_param": {"lambdarank_unbiased": "1"}}),
+        "ti. and tj- are missing",
+    ),
+    "names missing": (learner("feature_names", ["a"]), "feature_names must be 3 texts or none"),
+    "names twice": (learner("feature_names", ["a", "a", "b"]), "feature_names has a name twice"),
+    "types unknown": (learner("feature_types", ["q", "q", "z"]), "feature_types must be of"),
+    "a round beyond": (learner("attributes", {"best_iteration": "4"}), "best_iteration must be below 4"),
+    "a round of letters": (learner("attributes", {"best_iteration": "abc"}), "best_iteration must be below 4"),
+    "attributes of numbers": (learner("attributes", {"a": 1}), "attributes must be texts"),
+    "an unknown booster": (learner("gradient_booster", {"name": "forest"}), "gbtree, dart or gblinear; got 'forest'"),
+    "dart in dart": (
+        learner("gradient_booster", {"name": "dart", "gbtree": {"name": "gblinear"}, "weight_drop": []}),
+        "gblinear has no 'model'",
+    ),
+    "weights too few": (
+        learner("gradient_booster", {"name": "gblinear", "model": {"weights": [1.0], "boosted_rounds": 1}}),
+        "weights must have 4 entries",
+    ),
+    "several classes": (param("num_class", "3"), "num_class must be '0'; got '3'"),
+    "several targets": (param("num_target", "2"), "num_target must be '1'"),
+    "more features": (param("num_feature", "4294967295"), "num_feature must be '3'"),
+    "a base of letters": (param("base_score", "[x]"), "base_score must be a finite number"),
+    "a base beyond": (param("base_score", "[1E39]"), "base_score must be a finite number"),
+    "trees of another number": (
+        forest("gbtree_model_param", {"num_parallel_tree": "1", "num_trees": "2147483647"}),
+        "num_trees must be 4; got '2147483647'",
+    ),
+    "parallel trees beyond": (
+        forest("gbtree_model_param", {"num_parallel_tree": "2000000000", "num_trees": "4"}),
+        "num_parallel_tree must be from 1",
+    ),
+    "groups of trees": (forest("tree_info", [0, 0, 0, 7]), "tree_info must be from 0 to 0"),
+    "groups of trees missing": (forest("tree_info", [0]), "tree_info must have 4 entries; it has 1"),
+    "rounds beyond": (forest("iteration_indptr", [0, 1, 2, 3, 99]), "iteration_indptr must be from 0 to 4"),
+    "rounds that go back": (forest("iteration_indptr", [0, 3, 1, 4]), "iteration_indptr must ascend from 0 to 4"),
+    "no rounds": (forest("iteration_indptr", []), "iteration_indptr must ascend"),
+    "an id of another": (tree("id", 1), "tree 0 has the id 1"),
+    "nodes of another number": (
+        tree("tree_param", {"num_deleted": "0", "num_feature": "3", "num_nodes": "999999", "size_leaf_vector": "1"}),
+        "tree 0 must have .* nodes; got '999999'",
+    ),
+    "leaves that are vectors": (
+        lambda model: model["learner"]["gradient_booster"]["model"]["trees"][0]["tree_param"].update(
+            size_leaf_vector="9"
+        ),
+        "tree 0 must have one value per leaf",
+    ),
+    "a feature beyond": (tree("split_indices", (0, 3)), "tree 0 splits a feature outside the 3"),
+    "a feature of 400 digits": (tree("split_indices", (0, 10**399)), "a whole number has 400 digits"),
+    "a child beyond": (tree("left_children", (0, 10**6)), "tree 0 has a child outside"),
+    "a child below": (tree("left_children", (0, -2)), "tree 0 has a child outside"),
+    "a loop": (tree("left_children", (1, 0)), "tree 0 reaches a node twice"),
+    "a shared child": (tree("left_children", (0, 2)), "tree 0 reaches a node twice"),
+    "one child": (tree("right_children", (0, -1)), "tree 0 has a node with one child"),
+    "nodes cut off": (
+        lambda model: (tree("left_children", (1, -1))(model), tree("right_children", (1, -1))(model)),
+        "tree 0 has nodes that nothing leads to",
+    ),
+    "a root with a parent": (tree("parents", (0, 0)), "tree 0 has a root with a parent"),
+    "a parent beyond": (tree("parents", (1, 10**9)), "tree 0 has a parent outside"),
+    "another parent": (tree("parents", (3, 2)), "tree 0 has a node whose parent is another"),
+    "arrays too short": (tree("split_conditions", [0.5]), "split_conditions of tree 0 must have .* entries; it has 1"),
+    "a condition that is none": (tree("split_conditions", (0, float("nan"))), "must be finite numbers"),
+    "a condition beyond": (tree("split_conditions", (0, 1e39)), "must be finite numbers"),
+    "a condition of text": (tree("split_conditions", (0, "1")), "must be numbers"),
+    "a way that is none": (tree("default_left", (0, 2)), "default_left of tree 0 must be from 0 to 1"),
+    "a type that is none": (tree("split_type", (0, 2)), "split_type of tree 0 must be from 0 to 1"),
+    "categories without sets": (tree("split_type", (0, 1)), "categories_nodes of tree 0 must be those of split_type"),
+    "arrays in arrays": (tree("left_children", [[1], [2]]), "tree 0 must have 2 nodes|must be numbers"),
+}
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_what_would_mislead_xgboost_is_told(damage: Callable[[dict[str, Any]], Any], message: str) -> None:
+    model = model_of("xgboost")
+    damage(model)
+    with pytest.raises(ValueError, match=message):
+        checked_model(json.dumps(model), 3)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("categories_nodes", [0], "categories_nodes of tree 0"),
+        ("categories_sizes", [99, 1], "do not follow|as many as"),
+        ("categories_sizes", [0, 12], "categories_sizes of tree 0 must be one per node"),
+        ("categories_segments", [0, 10**12], "categories_segments of tree 0 must be from"),
+        ("categories_segments", [5, 0], "categories_segments of tree 0 do not follow"),
+        ("categories", [0], "as many as their sizes say"),
+        ("categories", (0, 2**24), "a category above 16777215"),
+        ("categories", (0, -1), "categories of tree 0 must be from 0"),
+    ],
+)
+def test_sets_of_categories_have_bounds(key: str, value: Any, message: str) -> None:
+    model = model_of("xgboost_categorical")
+    tree(key, value)(model)
+    with pytest.raises(Damaged, match=message):
+        checked_model(json.dumps(model), 3)
+
+
+def test_few_words_do_not_ask_for_much_memory() -> None:
+    model = model_of("xgboost_categorical")
+    forest_model = model["learner"]["gradient_booster"]["model"]
+    first = forest_model["trees"][0]
+    first["categories"] = [2**24 - 1] * len(first["categories"])
+    forest_model["trees"] = [first | {"id": number} for number in range(40)]
+    forest_model["gbtree_model_param"]["num_trees"] = "40"
+    forest_model["tree_info"] = [0] * 40
+    forest_model["iteration_indptr"] = list(range(41))
+    with pytest.raises(Damaged, match="take more than 1073741824 bits"):
+        checked_model(json.dumps(model), 3)
+
+
+@pytest.mark.parametrize("text", ["", "no trees", "[" * 100_000, '{"a": 1, "a": 2}', "{L\x00\x00\x00"])
+def test_what_is_no_json_is_told(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        checked_model(text, 3)
