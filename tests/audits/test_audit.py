@@ -265,7 +265,7 @@ def test_hostile_names_stay_text_in_every_format():
 def test_page_draws_each_interval(data, scores):
     audit = er.audit(scores, data, [5])
     page = audit.html()
-    assert page.count("class='track'") == 4
+    assert page.count('class="track"') == 4
     for one in audit.findings:
         if one.leads:
             assert f"{one.interval.estimate:.3f} ({one.interval.low:.3f}–{one.interval.high:.3f})" in page

@@ -353,7 +353,7 @@ def test_more_options_that_cannot_be_used(data, options, says):
 
 
 def test_strengths_that_a_later_method_cannot_use_are_refused_before_anything_runs(data, tmp_path):
-    with pytest.raises(ConfigError, match=r"strengths of fastar are shares p, from 0 to below 1; got \[1.0, 10.0\]"):
+    with pytest.raises(ConfigError, match=r"strengths of fastar are values of p below 1; got \[1.0, 10.0\]"):
         er.sweep(data, ["amortized", "fastar"], strengths=[0.1, 1, 10], out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     given = {"amortized": [0.1, 1, 10], "fastar": [0.5]}
