@@ -12,6 +12,7 @@ import typer
 import evenrank as er
 from evenrank.checks import choose
 from evenrank.cli import common, options, show
+from evenrank.cli.guard import Output
 from evenrank.errors import ConfigError
 from evenrank.io.files import write_whole
 from evenrank.methods.method import POST, Method
@@ -27,7 +28,9 @@ def rank(
         "model.json"
     ),
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to: .csv .jsonl .parquet; default: print CSV.")
+        Path | None,
+        typer.Option("--out", "-o", help="Where to: .csv .jsonl .parquet; default: print CSV."),
+        Output(suffixes=tuple(show.WRITERS)),
     ] = None,
     top: Annotated[
         int | None, options.numeric("--top", parser=options.whole(1), help="Keep the first so many of each query.")
@@ -65,8 +68,6 @@ def rank(
     given = {"p": p, "significance": significance, "protected": protected, "k": k}
     asked = {name: value for name, value in given.items() if value is not None}
     reranker = _reranker(method, asked)
-    if out is not None:
-        options.output(out, [*file, *([] if score else [model])], list(show.WRITERS))
     ranker = None
     if score is None:
         if not model.exists():
