@@ -233,10 +233,22 @@ def tidy_labels(labels: list[Any]) -> NDArray[Any]:
     """Labels as an array, without numpy turning [1, 'a'] into text, huge integers into floats or tuples into lines."""
     types = set(map(type, labels))
     if len(types) == 1 and issubclass(only := types.pop(), int | float | str | bytes | np.generic):
-        plain = np.asarray(labels)
+        plain = text_array(labels) if issubclass(only, str | bytes) else np.asarray(labels)
         if plain.dtype.kind != "f" or not issubclass(only, int):
             return plain
     return np.fromiter(labels, object, len(labels))
+
+
+def text_array(values: list[Any]) -> NDArray[Any]:
+    """Texts as an array of numpy's own, (n,), or as Python objects where that would lose or waste something.
+
+    numpy drops NUL at the end of a text, and gives every text the room of the longest.
+    """
+    longest = max(map(len, values), default=0)
+    wasteful = longest * len(values) > max(1 << 24, 16 * sum(map(len, values)))
+    if wasteful or any(value[-1:] in ("\0", b"\0") for value in values):
+        return np.fromiter(values, object, len(values))
+    return np.asarray(values)
 
 
 def group_codes(
@@ -357,4 +369,4 @@ def freeze(array: Any) -> Any:
 
 def listed(names: Any) -> str:
     texts = [repr(name) for name in names]
-    return ", ".join(texts[:12]) + (f", … ({len(texts)} in all)" if len(texts) > 12 else "")
+    return ", ".join(texts[:12]) + (f", … ({len(texts)} in all)" if len(texts) > 12 else "") or "none"

@@ -23,6 +23,7 @@ from evenrank.cli.select import select
 from evenrank.cli.sweep import sweep
 from evenrank.cli.train import train
 from evenrank.errors import EvenrankError, one_line
+from evenrank.io import parquet
 from evenrank.quiet import without_place
 
 app = typer.Typer(
@@ -59,6 +60,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
             warned.add(text)
             _say(f"warning: {text}")
 
+    parquet.OWN_PROCESS = arguments is None
     warnings.showwarning = warn_once  # type: ignore[assignment]
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)

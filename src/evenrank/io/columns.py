@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.frame_columns import frame_labels, item_column, note_ids, note_left_out, usual_features
-from evenrank.row_checks import LABELS, Locate, listed
+from evenrank.row_checks import LABELS, Locate, listed, text_array
 
 SHOWN = 40
 # user → read → a format's reader → assemble: a warning names the user's line.
@@ -118,8 +118,10 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
         features = tuple(numeric)
 
     def column_labels(name: str) -> NDArray[Any]:
-        if frame.schema[name].is_nested():
-            raise DataError(f"{at(0)}: column {name!r} must hold plain values; got {shown(frame[name][0])}.")
+        if frame.schema[name].is_nested() or frame.schema[name] == pl.Object:
+            values = frame[name].to_list()
+            row = next((row for row, value in enumerate(values) if isinstance(value, list | dict)), 0)
+            raise DataError(f"{at(row)}: column {name!r} must hold plain values; got {shown(values[row])}.")
         return labels(frame[name] if typed else whole_ids(frame[name]))
 
     def positive(name: str | None, role: str) -> NDArray[Any] | None:
@@ -227,7 +229,7 @@ def labels(series: pl.Series) -> NDArray[Any]:
     if series.dtype == pl.Int128:  # numpy has no such integers; as in CSV, ids beyond 64 bits are text
         series = series.cast(pl.String)
     if series.dtype == pl.String and not series.null_count():
-        return np.array(series.to_list(), dtype=str)
+        return text_array(series.to_list())
     if series.dtype == pl.String:
         return _shared_texts(series)
     return frame_labels(series)

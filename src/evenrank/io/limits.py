@@ -54,8 +54,8 @@ def _asked() -> int | None:
 def too_large(source: str, what: str, size: int, limit: int) -> DataError:
     """The error for a file that would take more than the limit."""
     return DataError(
-        f"{source}: {what} {_shown(size)}; the limit is {_shown(limit)}. "
-        f"Read fewer rows or columns, or set {VARIABLE} to allow more, say {VARIABLE}={_allowing(size)}."
+        f"{source}: {what} {_shown(size)}; at most {_shown(limit)} are allowed. "
+        f"Read fewer rows or columns, or allow more with the environment variable {VARIABLE}, as 64G."
     )
 
 
@@ -64,7 +64,3 @@ def _shown(size: int) -> str:
         if size >= 1 << shift:
             return f"{size / (1 << shift):.3g} {unit}" if size < 1000 << shift else f"{size >> shift:,} {unit}"
     return f"{size} bytes"
-
-
-def _allowing(size: int) -> str:
-    return f"{(size >> 30) + 1}G"
