@@ -13,7 +13,7 @@ import evenrank as er
 from evenrank.checks import choose
 from evenrank.cli import common, options, show
 from evenrank.cli.guard import Output
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, one_line
 from evenrank.io.files import write_whole
 from evenrank.methods.method import POST, Method
 from evenrank.methods.registry import METHODS
@@ -114,7 +114,9 @@ def rank(
             {"model": None if score else str(model), "out": None if out is None else str(out), "rows": frame.to_dicts()}
         )
     elif out is None:
-        sys.stdout.write(frame.write_csv())
+        table = frame.write_csv()
+        # Data for a program stays as it is; on a terminal, ids must not be obeyed.
+        sys.stdout.write("\n".join(map(one_line, table.split("\n"))) if sys.stdout.isatty() else table)
     else:
         show.line(f"{len(frame)} rows of {data.n_queries} queries, ranked: {out}")
 

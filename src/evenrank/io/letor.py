@@ -24,7 +24,6 @@ from evenrank.io.limits import byte_limit, too_large
 from evenrank.row_checks import listed
 
 BLOCK_BYTES = 1 << 24
-FEW_NUMBERS = 1 << 20
 
 
 def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
@@ -107,7 +106,7 @@ def _matrix(
 
 def _numbers(index: NDArray[np.int64]) -> NDArray[np.int64]:
     """The different feature numbers of a block; counting is much faster than sorting where they are small."""
-    if not len(index) or index.max() >= FEW_NUMBERS:
+    if not len(index) or index.max() > len(index):
         return np.unique(index)
     return np.flatnonzero(np.bincount(index))
 
