@@ -63,7 +63,19 @@ def run_apart(name: str, n: int, seed: int) -> list[str]:
     """The target's failures, and its end if it did not come by itself."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         progress = Path(folder) / "case"
-        command = [sys.executable, "-X", "faulthandler", "-m", "fuzz", name, "-n", str(n), "--seed", str(seed), "--inside"]
+        command = [
+            sys.executable,
+            "-X",
+            "faulthandler",
+            "-m",
+            "fuzz",
+            name,
+            "-n",
+            str(n),
+            "--seed",
+            str(seed),
+            "--inside",
+        ]
         answer = (Path(folder) / "answer").open("w+b")
         errors = (Path(folder) / "errors").open("w+b")
         environment = {**os.environ, PROGRESS: str(progress)}
@@ -80,7 +92,9 @@ def run_apart(name: str, n: int, seed: int) -> list[str]:
             errors.seek(0)
             if process.returncode:
                 last = errors.read().decode(errors="replace").strip().splitlines()[-3:]
-                return [f"{name}, seed {seed}, case {case}: the process ended with {process.returncode}: {' / '.join(last)}"]
+                return [
+                    f"{name}, seed {seed}, case {case}: the process ended with {process.returncode}: {' / '.join(last)}"
+                ]
             return list(json.loads(answer.read().splitlines()[-1]))
 
 

@@ -157,7 +157,9 @@ def assembled(
     queries = columns["qid"]
     if not n or any(query in (None, "") for query in queries):
         return None
-    if "item" in columns and (any(item in (None, "") for item in items) or len({*zip(queries, items, strict=True)}) < n):
+    if "item" in columns and (
+        any(item in (None, "") for item in items) or len({*zip(queries, items, strict=True)}) < n
+    ):
         return None
     if any(value is None or value < 0 for value in relevance):
         return None

@@ -120,7 +120,9 @@ def expected(table: Any) -> list[tuple[Any, ...]] | None:
     columns: dict[str, list[Any]] = {}
     for name in ("qid", "group", "item"):
         if name in raw:
-            if any(isinstance(value, list | dict) for value in raw[name]) or pa.types.is_nested(table.schema.field(name).type):
+            if any(isinstance(value, list | dict) for value in raw[name]) or pa.types.is_nested(
+                table.schema.field(name).type
+            ):
                 return None
             columns[name] = [None if value != value else value for value in raw[name]]
     columns |= {name: numbers(raw[name]) for name in ("x", "y")}

@@ -6,6 +6,7 @@ import os
 import secrets
 
 import pytest
+
 from fuzz.targets import missing, targets
 
 CASES = 500

@@ -17,7 +17,22 @@ SCORES = ["9.5", "7", "-1", "1e-3", "0", "3", "3", "+2", "1e5"]
 STRANGE = ["nan", "inf", "x", "1e999", "1_0", "１"]
 QUERIES = ["301", "302", "q", "007", "é"]
 ITEMS = ["d1", "d2", "d3", "FT-1", "日本", '"q"', "5", "a,b", "#1"]
-MARKS = [b" ", b"\t", b"\n", b"\r", b"\0", b"\xff", b'"', b"\n\n", b" x", b"\xef\xbb\xbf", b"\x0b", b"\xc2\xa0", b"  ", b","]
+MARKS = [
+    b" ",
+    b"\t",
+    b"\n",
+    b"\r",
+    b"\0",
+    b"\xff",
+    b'"',
+    b"\n\n",
+    b" x",
+    b"\xef\xbb\xbf",
+    b"\x0b",
+    b"\xc2\xa0",
+    b"  ",
+    b",",
+]
 
 
 def run(n: int, seed: int) -> list[str]:
@@ -34,7 +49,9 @@ def run(n: int, seed: int) -> list[str]:
             judged = random.random() < 0.8
             expected = parsed(contents, judged)
             options = {"qrels": paths["qrels.txt"]} if judged else {}
-            found, fault = cases.outcome(lambda options=options: read(paths["rows.run"], groups=paths["groups.csv"], **options))
+            found, fault = cases.outcome(
+                lambda options=options: read(paths["rows.run"], groups=paths["groups.csv"], **options)
+            )
             problem = cases.verdict(found, fault, expected, good=good)
             if problem:
                 failures.append(cases.line(NAME, seed, number, f"{problem}; files {contents!r:.600}"))

@@ -4,13 +4,13 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from golden import golden
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenrank as er
 from evenrank.linear.deltr import deltr_path
 from evenrank.linear.exposure_objective import ExposureObjective
+from golden import golden
 
 
 def random_data(seed=0, queries=12, groups=("a", "b"), unknown=0.1):

@@ -4,13 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from golden import golden
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
 import evenrank as er
 from evenrank.rerankers.fastar import FAStar
+from golden import golden
 
 
 def enumerated_failure(table, p):

@@ -100,7 +100,11 @@ def _outcome(arguments: list[str]) -> int:
             return process.INTERRUPTED
         if not isinstance(error, EvenrankError | OSError | MemoryError):
             raise
-        _say(str(error) or type(error).__name__)
+        if isinstance(error, OSError) and not isinstance(error, EvenrankError):
+            subject = "stdout cannot be" if error.filename is None else f"{error.filename}: cannot be read or"
+            _say(f"{subject} written ({error.strerror or error}).")
+        else:
+            _say(str(error) or type(error).__name__)
         return process.REFUSED
     if result == process.INTERRUPTED:
         _say("interrupted")

@@ -72,11 +72,11 @@ def _holds_path(hint: Any) -> bool:
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """The command, which first refuses an output that is one of its inputs and takes pipes for the files they hold."""
     parts = roles(command)
-    read = [name for name, role in parts.items() if isinstance(role, Input)]
+    read = {name: role for name, role in parts.items() if isinstance(role, Input)}
 
     @functools.wraps(command)
     def run(**options: Any) -> None:
-        inputs = {path: parts[name] for name in read for path in _paths(options[name])}
+        inputs = {path: role for name, role in read.items() for path in _paths(options[name])}
         token = _inputs.set(inputs)
         try:
             _refuse_stdout()

@@ -16,7 +16,9 @@ from evenrank.io.files import write_whole
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `evenrank sweep` made."), Input(RUN_FILES)],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The run folder that `evenrank sweep` made."), Input(RUN_FILES)
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the page goes.  [default: RUN/report.html]"), Output()
     ] = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import zlib
 from pathlib import Path
 

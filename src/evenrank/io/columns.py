@@ -203,7 +203,15 @@ def to_numbers(series: pl.Series) -> pl.Series:
         return parsed
     if series.dtype.is_numeric() or series.dtype == pl.Boolean:
         return series.cast(pl.Float64)
-    return pl.Series(series.name, [None] * len(series), dtype=pl.Float64)
+    values = series.to_list() if series.dtype == pl.Object else [None] * len(series)  # lists among numbers
+    return pl.Series(series.name, [_plain_number(value) for value in values], dtype=pl.Float64)
+
+
+def _plain_number(value: Any) -> float | None:
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:  # an integer of 400 digits
+        return None
 
 
 def _looks_numeric(series: pl.Series, converted: dict[str, pl.Series]) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import io
 import os
+import sys
 import tempfile
 import zlib
 from bisect import bisect_right
@@ -145,7 +146,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     target = check_output(path)
     try:
         if target.exists() and not target.is_file():  # /dev/stdout, a pipe: nothing to replace
-            target.write_bytes(data)
+            _write_stream(target, data)
             return
         _replace(target, data)
     except BrokenPipeError:  # the reader of /dev/stdout has seen enough
@@ -154,8 +155,24 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
         raise ConfigError(f"{path}: cannot be written ({error.strerror or error}). Choose another output.") from None
 
 
+def _write_stream(target: Path, data: bytes) -> None:
+    """Write to a pipe or a device; to stdout as it is open, because opening a pipe waits for a reader."""
+    try:
+        standard = os.path.samestat(target.stat(), os.fstat(1))
+    except OSError:
+        standard = False
+    if not standard:
+        target.write_bytes(data)
+        return
+    sys.stdout.flush()
+    with open(1, "wb", closefd=False) as stream:
+        stream.write(data)
+
+
 def check_output(path: str | os.PathLike[str]) -> Path:
     """The file that writing to ``path`` would replace or make, or the error that can be known before the work."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        return Path(path)  # a pipe such as /dev/stdout, whose real path is none
     target = Path(os.path.realpath(path))
     if os.path.isdir(target):
         raise ConfigError(f"{path}: is a folder; the output must be a file. Add a file name.")

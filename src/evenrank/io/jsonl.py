@@ -120,13 +120,11 @@ def _packed(values: list[Any]) -> pl.Series | list[Any]:
 
 def _series(name: str, blocks: list[pl.Series | list[Any]]) -> pl.Series:
     """Numbers if all are; objects if any is a list or an object; else text, which of a number is its JSON."""
-    types = {block.dtype if isinstance(block, pl.Series) else None for block in blocks} - {pl.Null()}
-    if not types:
-        return pl.Series(name, [None] * sum(map(len, blocks)), dtype=pl.Null)
-    if None not in types and (len(types) == 1 or types == {pl.Int64(), pl.Float64()}):
-        wide = pl.Float64() if len(types) > 1 else types.pop()
-        whole = pl.concat([block.cast(wide) for block in blocks if isinstance(block, pl.Series)])
-        return whole.alias(name)
+    columns = [block for block in blocks if isinstance(block, pl.Series)]
+    types = {column.dtype for column in columns} - {pl.Null()}
+    if len(columns) == len(blocks) and (len(types) <= 1 or types == {pl.Int64(), pl.Float64()}):
+        widest = pl.Float64() if len(types) > 1 else types.pop() if types else pl.Null()
+        return pl.concat([column.cast(widest) for column in columns]).alias(name)
     values = [value for block in blocks for value in block]
     kinds = {type(value) for value in values} - {type(None)}
     if kinds & {list, dict}:

@@ -81,9 +81,7 @@ def _blocks(data: bytes) -> Iterator[tuple[bytes, int]]:
         start = stop
 
 
-def _matrix(
-    blocks: list[LetorRows], text: Text, asked: Sequence[str]
-) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+def _matrix(blocks: list[LetorRows], text: Text, asked: Sequence[str]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """The dense features, (n, d), in the order of their numbers."""
     occurring = np.unique(np.concatenate([np.zeros(0, np.int64), *(_numbers(block.index) for block in blocks)]))
     numbers = _with_absent(occurring, asked)
@@ -117,9 +115,7 @@ def _with_absent(occurring: NDArray[np.int64], asked: Sequence[str]) -> NDArray[
     absent = sorted(numbers - set(occurring.tolist()))
     if not absent or len(absent) == len(asked):
         return occurring
-    warnings.warn(
-        f"features {listed(map(str, absent))} do not occur and are 0 in all rows", DataWarning, stacklevel=5
-    )
+    warnings.warn(f"features {listed(map(str, absent))} do not occur and are 0 in all rows", DataWarning, stacklevel=5)
     return np.union1d(occurring, np.array(absent, np.int64))
 
 

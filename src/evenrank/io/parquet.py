@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,9 +52,13 @@ def _names(path: Path) -> list[str]:
 
 def _refuse_bombs(paths: Sequence[Path], n_columns: int) -> None:
     """A file of a few bytes can hold any number of equal rows."""
-    n = sum(int(_tried(path, lambda path=path: pl.scan_parquet(path, **PLAIN).select(pl.len()).collect().item())) for path in paths)
+    n = sum(_tried(path, partial(_n_rows, path)) for path in paths)
     if 8 * n * n_columns > byte_limit():
         raise too_large(str(paths[0]), f"{n} rows × {n_columns} columns need", 8 * n * n_columns, byte_limit())
+
+
+def _n_rows(path: Path) -> int:
+    return int(pl.scan_parquet(path, **PLAIN).select(pl.len()).collect().item())
 
 
 def _load(path: Path, needed: Sequence[str]) -> pl.DataFrame:
