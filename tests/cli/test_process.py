@@ -84,7 +84,7 @@ def test_interrupted_while_modules_load(folder):
     for number, content in enumerate(
         [
             "import os, signal; os.kill(os.getpid(), signal.SIGINT)",
-            "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\nexcept BaseException:\n    raise ImportError",
+            "import os, signal\ntry: os.kill(os.getpid(), signal.SIGINT)\nexcept BaseException: raise ImportError",
         ]
     ):
         fake = folder / str(number)
@@ -103,13 +103,9 @@ def test_interrupted_while_modules_load(folder):
 
 
 def test_an_exception_that_an_interrupt_caused_is_an_interrupt():
-    try:
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as cause:
-            raise ImportError("numpy could not be imported") from cause
-    except ImportError as error:
-        assert app._was_interrupted(error)
+    caused = ImportError("numpy could not be imported")
+    caused.__cause__ = KeyboardInterrupt()
+    assert app._was_interrupted(caused)
     assert not app._was_interrupted(ImportError())
 
 

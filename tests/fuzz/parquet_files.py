@@ -37,11 +37,8 @@ def run(n: int, seed: int) -> list[str]:
                     content[random.randrange(len(content))] = random.randrange(256)
                 path.write_bytes(content[: random.choice([len(content), len(content), random.randrange(len(content))])])
             found, fault = cases.outcome(lambda: read(path, features=["x", "y"]))
-            if damaged:
-                # Which damage a parser notices is its own affair; that it ends in one line is ours.
-                problem = fault
-            else:
-                problem = cases.verdict(found, fault, expected(table), good=good)
+            # Which damage a parser notices is its own affair; that it ends in one line is ours.
+            problem = fault if damaged else cases.verdict(found, fault, expected(table), good=good)
             if problem:
                 failures.append(cases.line(NAME, seed, number, f"{problem}; schema {table.schema.to_string()!r:.300}"))
     return failures

@@ -1,6 +1,6 @@
 """LETOR / SVMlight rows, ``2 qid:1 1:3 2:0.5 # docid = 7``: features named by their number, absent ones 0.
 
-The columns are the feature numbers that occur, so that a number is a name and not a size: ``999999999:1`` is one column.
+The columns are the feature numbers that occur: a number is a name and not a size, and ``999999999:1`` is one column.
 """
 
 from __future__ import annotations

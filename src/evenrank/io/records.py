@@ -116,7 +116,7 @@ def _refuse_lone_returns(
     if len(lone):
         raise DataError(
             f"{text.place(_line(text.data, int(lone[0])))}: lines must end alike; found a carriage return without a "
-            "line feed in a file that has line feeds. Quote the field, or save the file again with one kind of line end."
+            "line feed in a file that has line feeds. Quote the field, or save the file with one kind of line end."
         )
 
 
