@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import evenrank as er
-from evenrank.audits.words import name_cell
 from evenrank.errors import ConfigError, DataError, DataWarning, one_line
+from evenrank.wording import name_cell
 
 ESCAPE = "\x1b[31m\x9b2J\x07\u202e"
 

@@ -18,7 +18,6 @@ ITEMS = {"all rows": "items", "relevant rows": "relevant items", "irrelevant row
 NOTICEABLE = 0.05
 
 
-
 def conclusions(audit: Audit) -> list[str]:
     """The answer first, then each notion, then what the data cannot tell, then what to do."""
     told = [_in_short(audit), *(_of_gap(audit, audit.find(measure)) for measure in _gaps(audit))]
