@@ -15,7 +15,7 @@ import evenrank as er
 from evenrank.cli.app import app
 from evenrank.cli.guard import Input, Output, guarded, roles
 from evenrank.errors import ConfigError
-from evenrank.experiment.run_folder import RUN_FILES
+from evenrank.experiment.run_folder import FILES as RUN_FILES
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     command.callback.__name__: inspect.unwrap(command.callback)

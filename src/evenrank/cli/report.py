@@ -11,7 +11,7 @@ import typer
 import evenrank as er
 from evenrank.cli import common, guard, options, show
 from evenrank.cli.guard import Input, Output
-from evenrank.experiment.run_folder import RUN_FILES
+from evenrank.experiment.run_folder import FILES as RUN_FILES
 from evenrank.io.files import write_whole
 
 

@@ -14,7 +14,7 @@ from evenrank.checks import choose
 from evenrank.cli import common, options, show, show_sweep
 from evenrank.cli.guard import Input
 from evenrank.errors import DataWarning
-from evenrank.experiment.run_folder import RUN_FILES
+from evenrank.experiment.run_folder import FILES as RUN_FILES
 from evenrank.experiment.select_rules import RULES
 
 ALL = "all"

@@ -18,7 +18,7 @@ from evenrank.cli.guard import Output
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.experiment.examples import Titles
-from evenrank.experiment.run_folder import RUN_FILES
+from evenrank.experiment.run_folder import FILES as RUN_FILES
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS
 from evenrank.progress import bar
