@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import text_array
 from evenrank.errors import DataError
 
 BLOCK_BYTES = 1 << 23
@@ -237,18 +238,6 @@ def tidy_labels(labels: list[Any]) -> NDArray[Any]:
         if plain.dtype.kind != "f" or not issubclass(only, int):
             return plain
     return np.fromiter(labels, object, len(labels))
-
-
-def text_array(values: list[Any]) -> NDArray[Any]:
-    """Texts as an array of numpy's own, (n,), or as Python objects where that would lose or waste something.
-
-    numpy drops NUL at the end of a text, and gives every text the room of the longest.
-    """
-    longest = max(map(len, values), default=0)
-    wasteful = longest * len(values) > max(1 << 24, 16 * sum(map(len, values)))
-    if wasteful or any(value[-1:] in ("\0", b"\0") for value in values):
-        return np.fromiter(values, object, len(values))
-    return np.asarray(values)
 
 
 def group_codes(

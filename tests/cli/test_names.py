@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import warnings
+from html import unescape
 
 import numpy as np
 import polars as pl
@@ -83,9 +84,9 @@ def test_tables_errors_and_warnings_hold_nothing_that_a_terminal_obeys(run, host
 
 
 def test_cells_of_audit_tables_are_no_formulas(run, hostile):
-    for format, cells in (("md", r"\| '=old"), ("html", "&#x27;=old")):
+    for format, cells in (("md", r"\| '=old"), ("html", ">'=old")):
         out = run("audit", "rows.csv", "--group", f"g{ESCAPE}", "--k", "3", "--format", format).out
-        assert cells.replace("\\", "") in out.replace("\\", "")
+        assert cells.replace("\\", "") in unescape(out).replace("\\", "")
         assert "| =old" not in out
         assert ">=old" not in out
         assert "| @" not in out

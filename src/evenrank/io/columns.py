@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from evenrank.checks import text_array
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.frame_columns import frame_labels, item_column, note_ids, note_left_out, usual_features
-from evenrank.row_checks import LABELS, Locate, listed, text_array
+from evenrank.row_checks import LABELS, Locate, listed
 
 SHOWN = 40
 # user → read → a format's reader → assemble: a warning names the user's line.
