@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-wheel test-extras test-browser lint bench constraints clean
+.PHONY: demo test test-wheel test-extras test-browser fuzz lint bench constraints clean
 
 demo: $(VENV)/.demo
 	$(BIN)/evenrank demo
@@ -34,6 +34,11 @@ test-browser: $(VENV)/.browser
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
 	echo "No Chromium: install one (on Debian: apt-get install chromium), or the tests are skipped."
 	$(BIN)/python -m pytest -m browser tests/browser
+
+# Hostile files against independent parsers; N cases per target. SEED, TARGET and CASE repeat what a run has shown.
+N ?= 20000
+fuzz: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(TARGET) -n $(N) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -39,12 +39,3 @@ def shared_data() -> Callable[[str], Path]:
         return SHARED / name
 
     return folder
-
-
-@pytest.fixture(scope="session")
-def shared_golden() -> Path:
-    """Reference outputs of the published baselines; skips where they are absent."""
-    folder = SHARED.parent / "golden"
-    if not folder.is_dir():
-        pytest.skip(f"{folder} is absent: it holds outputs of the published DELTR and FA*IR packages")
-    return folder

@@ -1,4 +1,4 @@
-"""Checks of options: one of several names, or a number in a range; each refusal is one line with the value found."""
+"""Checks of options, each refusal one line with the value found; and texts as an array that loses nothing of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenrank.errors import ConfigError
 
@@ -62,3 +63,15 @@ def check_k(k: Any) -> int:
     """A cut-off: a whole number of at least 1."""
     check_number(k, "k", least=1, whole=True)
     return int(k)
+
+
+def text_array(values: list[Any]) -> NDArray[Any]:
+    """Texts as an array of numpy's own, (n,), or as Python objects where that would lose or waste something.
+
+    numpy drops NUL at the end of a text, and gives every text the room of the longest.
+    """
+    longest = max(map(len, values), default=0)
+    wasteful = longest * len(values) > max(1 << 24, 16 * sum(map(len, values)))
+    if wasteful or any(value[-1:] in ("\0", b"\0") for value in values):
+        return np.fromiter(values, object, len(values))
+    return np.asarray(values)

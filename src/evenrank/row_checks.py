@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import text_array
 from evenrank.errors import DataError
 
 BLOCK_BYTES = 1 << 23
@@ -233,7 +234,7 @@ def tidy_labels(labels: list[Any]) -> NDArray[Any]:
     """Labels as an array, without numpy turning [1, 'a'] into text, huge integers into floats or tuples into lines."""
     types = set(map(type, labels))
     if len(types) == 1 and issubclass(only := types.pop(), int | float | str | bytes | np.generic):
-        plain = np.asarray(labels)
+        plain = text_array(labels) if issubclass(only, str | bytes) else np.asarray(labels)
         if plain.dtype.kind != "f" or not issubclass(only, int):
             return plain
     return np.fromiter(labels, object, len(labels))
@@ -357,4 +358,4 @@ def freeze(array: Any) -> Any:
 
 def listed(names: Any) -> str:
     texts = [repr(name) for name in names]
-    return ", ".join(texts[:12]) + (f", … ({len(texts)} in all)" if len(texts) > 12 else "")
+    return ", ".join(texts[:12]) + (f", … ({len(texts)} in all)" if len(texts) > 12 else "") or "none"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 
 FOUR_FIFTHS = 0.8  # of the highest group's selection rate, which the four-fifths rule asks of every other
 ROUNDING = 1e-12  # no number that is printed is smaller, but for rounding
 NONE = "–"  # stands for what is not defined
+# How a spreadsheet knows a formula; tabs and line ends before it are dropped.
+FORMULAS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 
 TITLES = {
     "ndcg": "NDCG",
@@ -68,13 +72,15 @@ def quoted(name: str) -> str:
     return f'"{tidy(name)}"'
 
 
-def shorten(text: str, width: int) -> str:
-    """Cut text from a file to a width.
+def name_cell(text: str, width: int) -> str:
+    """Write a name from a file as a table's cell: short, and no formula when the table is pasted into a spreadsheet.
 
-    >>> shorten("a long name", 6)
-    'a lon…'
+    >>> name_cell("a long name", 6), name_cell("=1+1", 6), name_cell("-1", 6)
+    ('a lon…', "'=1+1", '-1')
     """
     text = tidy(text)
+    if text.startswith(FORMULAS) and not PLAIN_NUMBER.fullmatch(text):
+        text = "'" + text
     return text if len(text) <= width else text[: width - 1] + "…"
 
 

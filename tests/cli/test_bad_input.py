@@ -131,7 +131,7 @@ IN_THE_FILE = {
     "header only": audit(HEAD, "bad.csv: the file has a header but no rows; at least one is needed."),
     "Parquet without rows": audit(parquet(FRAME.clear()), "bad.parquet: the file has no rows", "bad.parquet"),
     "truncated Parquet": audit(parquet()[:700], "bad.parquet: is not a Parquet file, or is damaged", "bad.parquet"),
-    "not Parquet": audit(GOOD, "bad.parquet: is not a Parquet file, or is damaged or cut short.", "bad.parquet"),
+    "not Parquet": audit(GOOD, "bad.parquet: is not a Parquet file, or is damaged or cut short", "bad.parquet"),
     "Parquet called csv": audit(parquet(), "bad.csv: is a Parquet file; UTF-8 text is needed."),
     "workbook called csv": audit(b"PK\x03\x04\x14\0", "bad.csv: is a zip archive or an Excel workbook; UTF-8"),
     "item twice in a query": audit(row("q0,0,1,b,0.10,0,1"), "bad.csv:3: item 0 occurs twice in query 'q0' (first at"),
@@ -150,7 +150,7 @@ IN_THE_FILE = {
     "bad JSON line": audit(
         FRAME.write_ndjson().replace('"qid":"q0"', '"qid":', 1), "bad.jsonl:1: each line must be one JSON", "bad.jsonl"
     ),
-    "JSON array": audit(FRAME.write_json(), "bad.jsonl: the file is a JSON array; one object a line", "bad.jsonl"),
+    "JSON array": audit(FRAME.write_json(), "bad.jsonl: the file is a JSON array; one object per line", "bad.jsonl"),
     "pretty JSON array": audit(json.dumps(FRAME.to_dicts(), indent=2), "is a JSON array; one object", "bad.jsonl"),
     "JSON line of another kind": audit(FRAME.write_ndjson() + "7\n", "bad.jsonl:25: each line must be a", "bad.jsonl"),
     "nested JSON": audit(

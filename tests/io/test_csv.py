@@ -173,6 +173,8 @@ BAD = {
     "column twice": ("qid,relevance,x,x\n1,0,1,2\n", ":1: column names must differ; 'x' occurs twice. Rename one."),
     "no group column": ("qid,relevance,x\n1,0,1\n", ": group column 'group' is not in the data; it has 'qid', 'rel"),
     "header never closed": ('"qid,relevance\n' + "1,2\n" * 50_000, ":1: "),
+    "lone return": (HEAD + ROW + "1,b\rc,0,u,2\n", ":3: lines must end alike; found a carriage return without a line"),
+    "mixed ends": (HEAD + ROW + "1,b,0,u,2\r1,c,0,u,2\n", ":3: lines must end alike"),
     "NUL": (HEAD + ROW + "1,b\0,0,u,2\n", ":3: text must not hold NUL bytes"),
     "latin-1": ((HEAD + ROW + "1,é,0,u,2\n").encode("latin-1"), ":3: text must be UTF-8; found the byte 0xe9. Save"),
     "utf-16": ((HEAD + ROW).encode("utf-16"), ": the file is UTF-16; UTF-8 is needed."),
@@ -300,3 +302,16 @@ def test_ignored_columns_are_neither_features_nor_warned_of(tmp_path):
     path.write_text("qid,relevance,group,other,title,x\n1,1,a,5,one,2\n1,0,b,6,two,3\n")
     assert read(path, ignore=["other", "title", "absent"]).feature_names == ("x",)
     assert read(path, group="other", ignore=["other", "title", "group"]).group_names == (5, 6)
+
+
+def test_line_feeds_with_and_without_returns_may_be_mixed(write):
+    data = read(write(HEAD.replace("\n", "\r\n") + '1,"a\rb",1,u,2\n1,c,0,v,3\r\n'))
+    assert data.item_ids.tolist() == ["a\rb", "c"]
+
+
+def test_one_long_id_does_not_take_its_room_for_every_row(write):
+    """numpy gives each text the room of the longest: 20,000 rows × 100,000 letters would be 8 GB."""
+    rows = "".join(f"{i // 4},{i},0,u,2\n" for i in range(20_000))
+    data = read(write(HEAD + rows + "0," + "z" * 100_000 + ",1,v,2\n"))
+    assert data.item_ids.dtype == object
+    assert data.item_ids[data.row_order == 20_000].tolist() == ["z" * 100_000]

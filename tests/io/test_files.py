@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 
 import pytest
 
 from evenrank.errors import ConfigError, DataError
-from evenrank.io import files, read, write_whole
+from evenrank.io import files, limits, read, write_whole
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet", "letor", "run"])
@@ -83,3 +84,64 @@ def test_paths_that_cannot_be_written(tmp_path):
         write_whole(tmp_path, "x")
     with pytest.raises(ConfigError, match=r"the folder '.*nowhere' does not exist\. Create it first\."):
         write_whole(tmp_path / "nowhere" / "out.json", "x")
+
+
+# ---------------------------------------------------------------------- files that unpack to too much
+
+
+def test_a_gzip_bomb_is_refused_without_being_unpacked(tmp_path, monkeypatch):
+    row = b"1,1,a,2\n"
+    packed = gzip.compress(b"qid,relevance,group,x\n" + row * 300_000, 9)
+    path = tmp_path / "rows.csv.gz"
+    path.write_bytes(packed)
+    monkeypatch.setattr(limits, "UNPACKED_ANYWAY", 1 << 20)
+    with pytest.raises(
+        DataError, match=r"rows\.csv\.gz: [\d,]+ bytes of gzip unpack to more than 1 MB; .*EVENRANK_MAX_B"
+    ):
+        read(path)
+    monkeypatch.setattr(gzip, "decompress", None)  # not even tried
+    with pytest.raises(DataError, match="unpack to more than"):
+        read(path)
+    monkeypatch.undo()
+    monkeypatch.setenv("EVENRANK_MAX_BYTES", "2M")
+    with pytest.raises(DataError, match="unpack to more than 2 MB"):
+        read(path)
+    monkeypatch.setenv("EVENRANK_MAX_BYTES", "1G")
+    assert read(path).n_rows == 300_000
+
+
+def test_ordinary_gzip_is_far_from_the_limit():
+    assert limits.unpacked_limit(10_000) == min(1 << 28, limits.byte_limit())
+    assert limits.byte_limit() > 1 << 20
+
+
+@pytest.mark.parametrize("written", ["much", "-1", "0", "1.5G", "G", "9" * 20, "1 G"])
+def test_a_limit_that_is_no_number(monkeypatch, written):
+    monkeypatch.setenv("EVENRANK_MAX_BYTES", written)
+    with pytest.raises(ConfigError, match="EVENRANK_MAX_BYTES must be a number of bytes ≥ 1, as 500M or 64G; got"):
+        limits.byte_limit()
+
+
+@pytest.mark.parametrize(
+    ("written", "size"), [("7", 7), ("2k", 2048), ("3M", 3 << 20), ("1 ", 1), ("64GB", 1 << 36), ("1t", 1 << 40)]
+)
+def test_ways_to_write_a_limit(monkeypatch, written, size):
+    monkeypatch.setenv("EVENRANK_MAX_BYTES", written)
+    assert limits.byte_limit() == size
+    monkeypatch.setenv("EVENRANK_MAX_BYTES", "")
+    assert limits.byte_limit() > 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("beginning", "what"),
+    [(b"\x28\xb5\x2f\xfd", "a zstd archive"), (b"\xfd7zXZ\0", "an xz archive"), (b"BZh9", "a bzip2 ar")],
+)
+def test_other_archives_are_named(tmp_path, beginning, what):
+    (tmp_path / "rows.csv").write_bytes(beginning + bytes(50))
+    with pytest.raises(DataError, match=rf"rows\.csv: is {what}"):
+        read(tmp_path / "rows.csv")
+
+
+def test_text_with_halves_of_pairs_is_written_all_the_same(tmp_path):
+    write_whole(tmp_path / "a.md", "r\udcff")
+    assert (tmp_path / "a.md").read_bytes() == b"r\\udcff"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evenrank.errors import DataError, DataWarning
-from evenrank.io import read
+from evenrank.io import jsonl, read
 
 
 @pytest.fixture
@@ -106,3 +106,70 @@ def test_parts_share_types_and_name_their_lines(tmp_path):
     two.write_text("\n" + GOOD.replace('"a"', '"b"').replace('"x": 2', '"x": null'))
     with pytest.raises(DataError, match=r"two\.jsonl:2: feature 'x' must be a finite number; got no value"):
         read([one, two])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            GOOD.replace('"x": 2', '"x": 2, "x": 3'),
+            r":3: each line must be one JSON object \(the key 'x' occurs twice\)",
+        ),
+        (GOOD.replace('"x": 2', '"x": 2, "\\u0078": 3'), ":3: .*the key 'x' occurs twice"),
+        (GOOD.replace('"x": 2', '"t": {"a": 1, "a": 2}, "x": 2'), ":3: .*the key 'a' occurs twice"),
+        (GOOD.replace('"a"', '"\\ud800"'), r":3: text must be Unicode; found \\ud800, one half of a pair\."),
+        (GOOD.replace('"x"', '"\\udfff"'), r":3: text must be Unicode; found \\udfff, one half of a pair\."),
+        (GOOD.replace('"x": 2', '"x": ' + "9" * 400), ":3: feature 'x' must be a finite number; got "),
+        (GOOD.replace('"x": 2', '"x": -' + "9" * 5000), ":3: each line must be one JSON object "),
+        (
+            GOOD.replace('"x": 2', '"t": ' + "[" * 10**5 + "]" * 10**5 + ', "x": 2'),
+            ":3: each line must be one JSON object",
+        ),
+        (GOOD.replace('"x": 2', '"x": Infinity'), ":3: feature 'x' must be a finite number; got inf"),
+        (GOOD.replace('"x": 2', '"x": [2]'), ":3: feature 'x' must be a finite number; got \\[2\\]"),
+        (GOOD.replace('"x": 2', '"x": [' + "9" * 400 + "]"), ":3: feature 'x' must be a finite number; got \\[9"),
+        (GOOD.replace('"qid": 1', '"qid": {"a": 1}'), ":3: column 'qid' must hold plain values; got {'a': 1}"),
+    ],
+    ids=range(12),
+)
+def test_hostile_lines(write, line, message):
+    with pytest.raises(DataError, match=r"rows\.jsonl" + message) as caught:
+        read(write(GOOD.replace('"a"', '"z"'), "", line), features=["x"])
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_integers_of_400_digits_are_ids_as_written(write):
+    digits = "9" * 400
+    data = read(write(GOOD.replace('"qid": 1', f'"qid": {digits}'), GOOD))
+    assert data.query_ids.tolist() == [digits, "1"]
+
+
+def test_ids_that_differ_in_a_nul_only_stay_apart(write):
+    data = read(write(GOOD, GOOD.replace('"a"', '"a\\u0000"')))
+    assert data.item_ids.tolist() == ["a", "a\0"]
+
+
+def test_pairs_of_surrogates_and_escaped_backslashes_are_text(write):
+    data = read(write(GOOD.replace('"a"', '"\\ud83d\\ude00"'), GOOD.replace('"a"', '"\\\\ud800"')))
+    assert data.item_ids.tolist() == ["😀", "\\ud800"]
+
+
+def test_each_part_may_have_a_byte_order_mark(tmp_path):
+    for name, item in (("one", "a"), ("two", "b")):
+        line = GOOD.replace('"a"', f'"{item}"')
+        (tmp_path / f"{name}.jsonl").write_bytes(b"\xef\xbb\xbf" + line.encode())
+    assert read([tmp_path / "one.jsonl", tmp_path / "two.jsonl"]).n_rows == 2
+
+
+def test_kinds_of_a_column_are_settled_over_all_blocks(write, monkeypatch):
+    """A type that shows up late is the type of the whole column, whatever the size of the blocks."""
+    values = ["1", "2", "2.5", "true", "null", "3", "4", "5"]
+    lines = [f'{{"qid": {i}, "relevance": {i % 2}, "x": {value}}}' for i, value in enumerate(values) if value != "null"]
+    late = [*lines, '{"qid": "q", "relevance": 1, "x": 7, "group": "late"}']
+    read_whole = read(write(*late))
+    monkeypatch.setattr(jsonl, "BLOCK_LINES", 2)
+    in_blocks = read(write(*late))
+    assert in_blocks.query_ids.tolist() == read_whole.query_ids.tolist() == ["0", "1", "2", "3", "5", "6", "7", "q"]
+    assert in_blocks.features.ravel().tolist() == read_whole.features.ravel().tolist() == [1, 2, 2.5, 1, 3, 4, 5, 7]
+    assert in_blocks.group.tolist() == [-1] * 7 + [0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,47 @@ def test_parts_and_names_with_wildcards(tmp_path: Path):
         DataError, match=r"two\.parquet: parts of one table must have the same types; column 'x' is String here"
     ):
         read([one, two])
+
+
+def test_a_small_file_of_many_equal_rows_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "rows.parquet"
+    frame = pl.select(pl.repeat(1, 2_000_000).alias("qid"), relevance=pl.lit(0), group=pl.lit("u"), x=pl.lit(0.5))
+    frame.write_parquet(path)
+    assert path.stat().st_size < 100_000
+    monkeypatch.setenv("EVENRANK_MAX_BYTES", "60M")
+    with pytest.raises(
+        DataError, match=r"rows\.parquet: 2000000 rows × 4 columns need 61 MB; at most 60 MB are allowed"
+    ):
+        read(path)
+    monkeypatch.setenv("EVENRANK_MAX_BYTES", "45M")
+    with pytest.raises(DataError, match=r"2000000 rows × 3 columns need 45\.8 MB"):
+        read(path, group=None, features=["x"])
+
+
+def test_strange_types(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    base = {"qid": [1, 1], "relevance": [0, 1], "group": ["u", None], "x": [0.5, 1.5]}
+
+    def write(**changed: object) -> Path:
+        pq.write_table(pa.table(base | changed), path)
+        return path
+
+    decimal = pa.array([Decimal("0.25"), Decimal("7.00")], pa.decimal128(10, 2))
+    assert read(write(x=decimal)).features.ravel().tolist() == [0.25, 7]
+    assert read(write(qid=decimal)).query_ids.tolist() == [Decimal("0.25"), Decimal("7.00")]
+    assert read(write(qid=pa.array([2**64 - 1, 1], pa.uint64()))).query_ids.tolist() == [2**64 - 1, 1]
+    assert read(write(item=["a", "a\0"])).item_ids.tolist() == ["a", "a\0"]
+    assert read(write(group=pa.array(["u", None]).dictionary_encode())).group_names == ("u",)
+    for nested in ([[1], [2]], [{"a": 1}, None]):
+        with pytest.raises(DataError, match=r"row 0: column 'qid' must hold plain values; got "):
+            read(write(qid=pa.array(nested)))
+    with pytest.raises(DataError, match=r"rows\.parquet: .*types that cannot be read \(precision must be"):
+        read(write(x=pa.array([Decimal(1), Decimal(2)], pa.decimal256(60, 2))))
+    pq.write_table(pa.Table.from_arrays([*map(pa.array, base.values()), pa.array([1, 2])], names=[*base, "x"]), path)
+    with pytest.raises(DataError, match=r"rows\.parquet: column names must differ \(.*'x'.*\)\. Rename one\."):
+        read(path)
+    pq.write_table(pa.table({}), path)
+    with pytest.raises(DataError, match="query column 'qid' is not in the data; it has none"):
+        read(path)

@@ -1,6 +1,5 @@
 """DELTR against its definition written out, finite differences, and the published package's reference outputs."""
 
-import json
 from math import exp, log
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import evenrank as er
 from evenrank.linear.deltr import deltr_path
 from evenrank.linear.exposure_objective import ExposureObjective
+from golden import golden
 
 
 def random_data(seed=0, queries=12, groups=("a", "b"), unknown=0.1):
@@ -56,40 +56,46 @@ def test_loss_is_the_definition_and_gradient_meets_finite_differences(weighting)
             assert slope[model, j] == pytest.approx((up - down) / 2e-6, rel=1e-5, abs=1e-8)
 
 
-def golden_cases(folder):
-    for case in json.loads((folder / "deltr.json").read_text())["cases"]:
-        rows = np.array(case["rows"])
-        flag = rows[:, case["columns"].index(case["params"]["protected_feature"])]
-        yield case, rows[:, 2:-1], rows[:, -1], rows[:, 0], flag
+def as_numbers(values):
+    """NaN where the file has null."""
+    return np.array([np.nan if value is None else value for value in values], float)
 
 
-def test_published_runs(shared_golden):
-    for case, X, y, qid, flag in golden_cases(shared_golden):
-        params = case["params"]
-        ranker = er.DELTR(
-            gamma=params["gamma"],
-            protected=1.0,
-            reference=True,
-            max_iter=params["number_of_iterations"],
-            learning_rate=params["learning_rate"],
-            standardize=params["standardize"],
-            init=case["omega_init"],
-        ).fit(X, y, qid=qid, sensitive_features=flag)
-        as_numbers = [np.nan if value is None else value for value in case["omega"]]
-        np.testing.assert_allclose(ranker.coef_, as_numbers, atol=1e-9, equal_nan=True)
-        for entry in case["log"]:
-            expected = np.nan if entry["loss"] is None else entry["loss"]
-            np.testing.assert_allclose(ranker.loss_curve_[entry["step"]], expected, atol=1e-9, equal_nan=True)
+def published(case):
+    """Features, relevance, query ids and protected flags of a golden case."""
+    rows = np.array(case["rows"])
+    flag = rows[:, case["columns"].index(case["params"]["protected_feature"])]
+    return rows[:, 2:-1], rows[:, -1], rows[:, 0], flag
 
 
-def test_we_reach_a_loss_no_higher_than_the_published(shared_golden):
-    for case, X, y, qid, flag in golden_cases(shared_golden):
-        ours = er.DELTR(gamma=case["params"]["gamma"], protected=1.0, weighting="rows").fit(
-            X, y, qid=qid, sensitive_features=flag
-        )
-        assert np.isfinite(ours.coef_).all()
-        if case["log"][-1]["loss"] is not None:
-            assert ours.loss_ <= case["log"][-1]["loss"]
+@golden("deltr", "cases")
+def test_published_runs(case):
+    X, y, qid, flag = published(case)
+    params = case["params"]
+    ranker = er.DELTR(
+        gamma=params["gamma"],
+        protected=1.0,
+        reference=True,
+        max_iter=params["number_of_iterations"],
+        learning_rate=params["learning_rate"],
+        standardize=params["standardize"],
+        init=case["omega_init"],
+    ).fit(X, y, qid=qid, sensitive_features=flag)
+    np.testing.assert_allclose(ranker.coef_, as_numbers(case["omega"]), atol=1e-9, equal_nan=True)
+    for entry in case["log"]:
+        (expected,) = as_numbers([entry["loss"]])
+        np.testing.assert_allclose(ranker.loss_curve_[entry["step"]], expected, atol=1e-9, equal_nan=True)
+
+
+@golden("deltr", "cases")
+def test_we_reach_a_loss_no_higher_than_the_published(case):
+    X, y, qid, flag = published(case)
+    ours = er.DELTR(gamma=case["params"]["gamma"], protected=1.0, weighting="rows").fit(
+        X, y, qid=qid, sensitive_features=flag
+    )
+    assert np.isfinite(ours.coef_).all()
+    if case["log"][-1]["loss"] is not None:
+        assert ours.loss_ <= case["log"][-1]["loss"]
 
 
 def test_path_is_the_rankers_one_by_one_and_stationary():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evenrank.measures import MeasureAt
-from evenrank.wording import TITLES, data_line, notion_title, number, shorten, signed, span, tidy, title
+from evenrank.wording import TITLES, data_line, name_cell, notion_title, number, signed, span, tidy, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
@@ -92,7 +92,7 @@ def _ahead(one: Finding, name: str | None) -> str:
     """A group where a gap is shown; where strata disagree, the words tell them apart."""
     if not one.shown:
         return "none shown"
-    return "differs" if name is None else shorten(name, NAME)
+    return "differs" if name is None else name_cell(name, NAME)
 
 
 def _rates(audit: Audit) -> Section:
@@ -133,7 +133,7 @@ def _queries(audit: Audit) -> Section:
     depth = max(map(len, columns), default=0)
     rows = []
     for i in range(depth):
-        cells = [f"{shorten(c[i].query, QUERY)} {c[i].without:.4f}" if i < len(c) else "" for c in columns]
+        cells = [f"{name_cell(c[i].query, QUERY)} {c[i].without:.4f}" if i < len(c) else "" for c in columns]
         rows.append((str(i + 1), *cells))
     head = ("", *(notion_title(MeasureAt.of(m).name) for m in measures))
     if rows:
@@ -162,7 +162,7 @@ def _comparison(audit: Audit) -> Section:
 
 def as_text(audit: Audit, heading: str) -> str:
     """80 columns wide, unless names or many cut-offs need more."""
-    parts = [heading, "", *textwrap.wrap(summary(audit), WIDTH)]
+    parts = [tidy(heading), "", *textwrap.wrap(summary(audit), WIDTH)]
     for section in sections(audit):
         parts += ["", section.heading, "─" * len(section.heading)]
         for sentence in section.sentences:
@@ -192,7 +192,7 @@ def _text_table(section: Section) -> list[str]:
 
 
 def as_markdown(audit: Audit, heading: str) -> str:
-    parts = [f"# {_escaped(heading)}", "", _escaped(summary(audit))]
+    parts = [f"# {_escaped(tidy(heading))}", "", _escaped(summary(audit))]
     for section in sections(audit):
         parts += ["", f"## {section.heading}", ""]
         parts += [f"- {_escaped(sentence)}" for sentence in section.sentences]

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
-from evenrank.cli.app import app, main
+from evenrank.cli import process
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        What follows ``evenrank``; by default what the program was started with.
+    """
+    process.open_streams()
+    process.tidy_terminal()
+    with process.quiet_interrupts():
+        from evenrank.cli.app import run
+    run(arguments)

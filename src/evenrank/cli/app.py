@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from io import TextIOWrapper
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 import evenrank as er
+from evenrank.cli import process, spool
 from evenrank.cli.audit import audit
 from evenrank.cli.bound import bound
 from evenrank.cli.demo import demo
+from evenrank.cli.guard import guarded
 from evenrank.cli.methods import methods
 from evenrank.cli.rank import rank
 from evenrank.cli.report import report
@@ -21,10 +22,9 @@ from evenrank.cli.reproduce import reproduce
 from evenrank.cli.select import select
 from evenrank.cli.sweep import sweep
 from evenrank.cli.train import train
-from evenrank.errors import EvenrankError
+from evenrank.errors import EvenrankError, one_line
+from evenrank.io import parquet
 from evenrank.quiet import without_place
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="evenrank",
@@ -44,50 +44,80 @@ def _top(
 
 
 for command in (demo, audit, train, rank, sweep, select, report, methods, bound, reproduce):
-    app.command()(command)
+    app.command()(guarded(command))
 
 
-def _say(text: str) -> None:
-    print("evenrank: " + " ".join(text.split()), file=sys.stderr)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; every expected failure is one line and exit code 2."""
+def run(arguments: list[str] | None = None) -> NoReturn:
+    """Run a command and exit; every expected failure is one line and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a table with ? for ± is better than a traceback
-    said: set[str] = set()
+    warned: set[str] = set()
 
     def warn_once(message: Warning | str, *_: Any) -> None:
         text = without_place(str(message))
-        if text not in said:
-            said.add(text)
+        if text not in warned:
+            warned.add(text)
             _say(f"warning: {text}")
 
+    parquet.OWN_PROCESS = arguments is None
     warnings.showwarning = warn_once  # type: ignore[assignment]
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
-    given = sys.argv[1:] if arguments is None else arguments
+    code = process.flush(_outcome(sys.argv[1:] if arguments is None else arguments))
+    if arguments is None:
+        with process.quiet_interrupts():
+            sys.exit(code)
+    sys.exit(code)
+
+
+def _say(text: str) -> None:
+    process.say(one_line(spool.as_named(text)))
+
+
+def _outcome(arguments: list[str]) -> int:
+    """Run the command; its exit code."""
     try:
-        result = app(args=given or ["--help"], prog_name="evenrank", standalone_mode=False)
-        code = result if isinstance(result, int) else 0
-        if code == INTERRUPTED:
-            _say("interrupted")
-        sys.stdout.flush()
+        result = app(args=arguments or ["--help"], prog_name="evenrank", standalone_mode=False)
     except typer.TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         context = getattr(error, "ctx", None)
         stop = "" if message.endswith((".", "?")) else "."
         _say(f"{message}{stop} See {context.command_path if context else 'evenrank'} --help.")
-        code = 2
-    except (EvenrankError, OSError, MemoryError) as error:
-        if isinstance(error, BrokenPipeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
-            code = 141
-        else:
-            _say(str(error) or type(error).__name__)
-            code = 2
+        return process.REFUSED
+    except BrokenPipeError:
+        return _pipe_closed()
+    except SystemExit as stop:  # how typer and rich leave when the reader of stdout has gone
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _pipe_closed()
+        return stop.code if isinstance(stop.code, int) else 0
     except (KeyboardInterrupt, typer.Abort) as error:
         _say(str(error) or "interrupted")
-        code = INTERRUPTED
-    sys.exit(code)
+        return process.INTERRUPTED
+    except Exception as error:
+        if _was_interrupted(error):
+            _say("interrupted")
+            return process.INTERRUPTED
+        if not isinstance(error, EvenrankError | OSError | MemoryError):
+            raise
+        if isinstance(error, OSError) and not isinstance(error, EvenrankError):
+            subject = "stdout cannot be" if error.filename is None else f"{error.filename}: cannot be read or"
+            _say(f"{subject} written ({error.strerror or error}).")
+        else:
+            _say(str(error) or type(error).__name__)
+        return process.REFUSED
+    if result == process.INTERRUPTED:
+        _say("interrupted")
+    return result if isinstance(result, int) else 0
+
+
+def _pipe_closed() -> int:
+    process.abandon_stdout()
+    return process.PIPE_CLOSED
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Ctrl-C in the middle of an import may come out as an ImportError that it caused."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

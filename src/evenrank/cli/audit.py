@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 import evenrank as er
 from evenrank.audits.audit import GAPS, UNLABELLED, Audit
 from evenrank.checks import choose
-from evenrank.cli import common, options
+from evenrank.cli import common, options, process, show
+from evenrank.cli.guard import Output
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError, DataError, one_line
 from evenrank.io.files import write_whole
 from evenrank.io.registry import format_of
 from evenrank.measures import parse_measure
@@ -58,15 +59,15 @@ def audit(
     groups: Annotated[Path | None, typer.Option(help="CSV with columns item,group, for a TREC run.")] = None,
     format: Annotated[str | None, typer.Option("--format", help=f"Of the output: {', '.join(FORMATS)}.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write to this file, in the format of its suffix, not to screen.")
+        Path | None,
+        typer.Option("--out", "-o", help="Write to this file, in the format of its suffix, not to screen."),
+        Output(),
     ] = None,
     input_format: options.InputFormat = None,
     as_json: options.Json = False,
 ) -> None:
     """How evenly do these rankings treat the groups, in whose favour, how sure? Needs scores or ranks, no model."""
     shape = _output_format(format, out, as_json)
-    if out is not None:
-        options.output(out, [*file, *([compare] if compare else [])])
     limits = [_limit(text) for text in fail_over or []]
     trec = (input_format or format_of(file)) == "trec"
     if trec and group is not None:
@@ -115,7 +116,7 @@ def audit(
     _give(made, shape, out, file)
     over = [text for name, one in made.items() for text in _over(one, limits, name if len(made) > 1 else "")]
     for text in over:
-        print(f"evenrank: {text}", file=sys.stderr)
+        process.say(one_line(text))
     if over:
         raise typer.Exit(1)
 
@@ -186,7 +187,7 @@ def _keys(data: RankingData, file: Path) -> list[tuple[str, str]]:
 
 def _give(made: dict[str, Audit], shape: str, out: Path | None, file: list[Path]) -> None:
     several = len(made) > 1
-    titles = {name: f"Audit of {file[0].name}" + (f" by {name}" if several else "") for name in made}
+    titles = {name: one_line(f"Audit of {file[0].name}" + (f" by {name}" if several else "")) for name in made}
     if shape == "json":
         plain = {name: one.to_dict() for name, one in made.items()}
         text = common.as_json({"attributes": plain} if several else next(iter(plain.values()))) + "\n"
@@ -200,7 +201,7 @@ def _give(made: dict[str, Audit], shape: str, out: Path | None, file: list[Path]
         sys.stdout.write(text)
         return
     write_whole(out, text)
-    print(f"The audit: {out}")
+    show.line(f"The audit: {out}")
 
 
 def _over(one: Audit, limits: list[tuple[str, int, float, str]], attribute: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -18,6 +19,9 @@ from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
 from evenrank.io.columns import MissingColumn
 from evenrank.io.registry import read
+
+# What JSON leaves as it is: the second block of control characters, marks of direction, halves of pairs.
+OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def read_rows(file: list[Path], advice: Mapping[str, str] = MappingProxyType({}), **settings: Any) -> RankingData:
@@ -56,8 +60,10 @@ def warn_if_tied(scores: NDArray[Any], data: RankingData) -> None:
 
 
 def as_json(value: Any) -> str:
+    """JSON in which characters that a terminal obeys, and halves of pairs, are written as escapes."""
     ascii_only = "utf" not in (sys.stdout.encoding or "utf-8").lower()
-    return json.dumps(show.plain(value), ensure_ascii=ascii_only, indent=1, allow_nan=False)
+    text = json.dumps(show.plain(value), ensure_ascii=ascii_only, indent=1, allow_nan=False)
+    return OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def print_json(value: Any) -> None:

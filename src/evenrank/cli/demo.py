@@ -11,6 +11,7 @@ import typer
 
 import evenrank as er
 from evenrank.cli import common, options, show
+from evenrank.cli.guard import Output
 from evenrank.data import RankingData
 from evenrank.experiment.examples import Titles
 from evenrank.io.files import write_whole
@@ -22,12 +23,11 @@ def demo(
     k: options.Ks = "1,3,5",
     solver: Annotated[str, typer.Option(help="exact or gd.")] = "exact",
     seed: Annotated[int, options.numeric(parser=options.whole(0), help="Seed of the candidate lists.")] = 0,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes."), Output()] = Path("report.html"),
     as_json: options.Json = False,
 ) -> None:
     """The main job on bundled real data: sweep strengths over 5 folds, print what is free, write report.html."""
     ks = options.cut_offs(k)
-    options.output(out, [])
     data = er.datasets.german_credit(group, seed=seed)
     with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:
         result = er.sweep(

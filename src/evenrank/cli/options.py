@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from evenrank.errors import ConfigError
-from evenrank.io.files import check_output
 from evenrank.io.registry import FORMATS
 
 COLUMNS = "Columns of the file"
@@ -82,16 +81,6 @@ def cut_offs(text: str) -> list[int]:
     if not parts or not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise ConfigError(f"--k must be whole numbers ≥ 1, comma-separated; got {text!r}.")
     return sorted({int(part) for part in parts})
-
-
-def output(path: Path, inputs: Sequence[Path], suffixes: Sequence[str] = ()) -> None:
-    """Refuse, before the work is done, an output that could not be written or would replace an input."""
-    if suffixes and path.suffix not in suffixes:
-        raise ConfigError(f"--out must end in {', '.join(suffixes)}; got {path.name!r}.")
-    target = check_output(path)
-    for source in inputs:
-        if source.exists() and target.exists() and target.samefile(source):
-            raise ConfigError(f"--out must not be the input; got {str(path)!r} for both. Choose another output.")
 
 
 def names(text: str | None) -> list[str] | None:

@@ -12,7 +12,8 @@ import typer
 import evenrank as er
 from evenrank.checks import choose
 from evenrank.cli import common, options, show
-from evenrank.errors import ConfigError
+from evenrank.cli.guard import Output
+from evenrank.errors import ConfigError, one_line
 from evenrank.io.files import write_whole
 from evenrank.methods.method import POST, Method
 from evenrank.methods.registry import METHODS
@@ -27,7 +28,9 @@ def rank(
         "model.json"
     ),
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to: .csv .jsonl .parquet; default: print CSV.")
+        Path | None,
+        typer.Option("--out", "-o", help="Where to: .csv .jsonl .parquet; default: print CSV."),
+        Output(suffixes=tuple(show.WRITERS)),
     ] = None,
     top: Annotated[
         int | None, options.numeric("--top", parser=options.whole(1), help="Keep the first so many of each query.")
@@ -65,8 +68,6 @@ def rank(
     given = {"p": p, "significance": significance, "protected": protected, "k": k}
     asked = {name: value for name, value in given.items() if value is not None}
     reranker = _reranker(method, asked)
-    if out is not None:
-        options.output(out, [*file, *([] if score else [model])], list(show.WRITERS))
     ranker = None
     if score is None:
         if not model.exists():
@@ -113,7 +114,9 @@ def rank(
             {"model": None if score else str(model), "out": None if out is None else str(out), "rows": frame.to_dicts()}
         )
     elif out is None:
-        sys.stdout.write(frame.write_csv())
+        table = frame.write_csv()
+        # Data for a program stays as it is; on a terminal, ids must not be obeyed.
+        sys.stdout.write("\n".join(map(one_line, table.split("\n"))) if sys.stdout.isatty() else table)
     else:
         show.line(f"{len(frame)} rows of {data.n_queries} queries, ranked: {out}")
 

@@ -9,14 +9,18 @@ from typing import Annotated
 import typer
 
 import evenrank as er
-from evenrank.cli import common, options, show
+from evenrank.cli import common, guard, options, show
+from evenrank.cli.guard import Input, Output
+from evenrank.experiment.run_folder import FILES as RUN_FILES
 from evenrank.io.files import write_whole
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `evenrank sweep` made.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The run folder that `evenrank sweep` made."), Input(RUN_FILES)
+    ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where the page goes.  [default: RUN/report.html]")
+        Path | None, typer.Option("--out", "-o", help="Where the page goes.  [default: RUN/report.html]"), Output()
     ] = None,
     title: Annotated[str, typer.Option(help="Its heading.")] = "",
     subtitle: Annotated[str, typer.Option(help="A line on the data, below the heading.")] = "",
@@ -27,9 +31,9 @@ def report(
 
     It reads the folder only and never trains; of a run that is not finished it shows what there is.
     """
-    result = er.Sweep.load(run)
     path = run / "report.html" if out is None else out
-    options.output(path, [])
+    result = er.Sweep.load(run)
+    guard.check(path)
     write_whole(path, result.html(title, subtitle))
     if open_:
         webbrowser.open(path.resolve().as_uri())

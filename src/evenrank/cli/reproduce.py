@@ -14,6 +14,7 @@ import typer
 import evenrank as er
 from evenrank.checks import choose
 from evenrank.cli import common, options, show
+from evenrank.cli.guard import Output
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.experiment.examples import Titles
@@ -31,7 +32,11 @@ Groupings = dict[str, RankingData]
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="trec or msmarco.", metavar="trec|msmarco")],
     data: Annotated[Path, typer.Option("--data", help="Folder of the data set's own files.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where runs, tables and figures go.")] = Path("reproduction"),
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Where runs, tables and figures go."),
+        Output(files=("sweep", "front", "tables", "figures")),
+    ] = Path("reproduction"),
     quick: Annotated[bool, typer.Option("--quick", help="A taste: every fifth strength, the paper's methods.")] = False,
     figures: Annotated[str, typer.Option(help="Formats of the figures: svg, png, svg,png or none.")] = "svg",
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 is one a core.")] = -1,
@@ -40,7 +45,9 @@ def reproduce(
         str | None, typer.Option(help="msmarco: folder or name of a BERT-like model; see docs/msmarco.md.")
     ] = None,
     cache: Annotated[
-        Path | None, typer.Option(help="msmarco: where embeddings are kept between runs; default: with the output.")
+        Path | None,
+        typer.Option(help="msmarco: where embeddings are kept between runs; default: with the output."),
+        Output(files=()),
     ] = None,
     limit: Annotated[
         int | None, options.numeric("--limit", parser=options.whole(2), help="msmarco: the first so many queries.")

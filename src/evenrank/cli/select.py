@@ -12,14 +12,16 @@ import typer
 import evenrank as er
 from evenrank.checks import choose
 from evenrank.cli import common, options, show, show_sweep
+from evenrank.cli.guard import Input
 from evenrank.errors import DataWarning
+from evenrank.experiment.run_folder import FILES as RUN_FILES
 from evenrank.experiment.select_rules import RULES
 
 ALL = "all"
 
 
 def select(
-    run: Annotated[Path, typer.Argument(help="A run folder of `evenrank sweep`.")],
+    run: Annotated[Path, typer.Argument(help="A run folder of `evenrank sweep`."), Input(RUN_FILES)],
     rule: Annotated[str, typer.Option(help=f"{', '.join(RULES)}; or {ALL}.")] = "free",
     tolerance: Annotated[
         float, options.numeric(help="For within: how far below the best quality, as a share of it.")

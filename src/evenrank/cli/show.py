@@ -18,7 +18,7 @@ import evenrank as er
 from evenrank.audits.audit import GAPS, QUALITY, RATIO, UNLABELLED
 from evenrank.checks import check_k
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, one_line
 from evenrank.experiment.trials import Sweep
 from evenrank.extras import EXTRA_OF
 from evenrank.measures import MeasureAt, measure_names
@@ -36,7 +36,8 @@ def console() -> Console:
 
 
 def line(text: str) -> None:
-    console().print(text, soft_wrap=True, markup=False)
+    """Lines of text, whatever the names in it hold."""
+    console().print("\n".join(map(one_line, text.split("\n"))), soft_wrap=True, markup=False)
 
 
 def audit_values(scores: NDArray[Any], data: RankingData, ks: Sequence[int], *, labelled: bool) -> dict[str, Any]:
@@ -89,9 +90,8 @@ def audit(report: dict[str, Any], title: str = "Audit") -> None:
             table.add_row(Text(label), *(three_digits(values[f"{name}@{k}"]) for k in ks))
     table.add_section()
     for group in facts["groups"]:
-        table.add_row(
-            Text(f"selection rate: {group}"), *(three_digits(report["selection_rates"][k][group]) for k in ks)
-        )
+        rates = (report["selection_rates"][k][group] for k in ks)
+        table.add_row(Text(one_line(f"selection rate: {group}")), *map(three_digits, rates))
     console().print(table)
 
 
@@ -246,5 +246,5 @@ def with_short_error(value: float, error: float) -> str:
 
 def new_table(title: str) -> Table:
     """Narrow enough for 80 columns."""
-    named = Text(title, style="table.title")  # names of the data's columns may look like markup
+    named = Text(one_line(title), style="table.title")  # names of the data's columns may look like markup
     return Table(title=named, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=0)

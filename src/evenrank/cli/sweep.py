@@ -14,9 +14,11 @@ import typer
 import evenrank as er
 from evenrank.checks import choose
 from evenrank.cli import common, options, show, show_sweep
+from evenrank.cli.guard import Output
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.experiment.examples import Titles
+from evenrank.experiment.run_folder import FILES as RUN_FILES
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS
 from evenrank.progress import bar
@@ -27,9 +29,9 @@ ALIASES = [notion.alias for notion in NOTIONS.values()]
 
 def sweep(
     file: options.File,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder; the same command resumes it.")] = Path(
-        "run"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The run folder; the same command resumes it."), Output(files=RUN_FILES)
+    ] = Path("run"),
     methods: Annotated[
         str, typer.Option(help=f"Comma-separated: {', '.join(METHODS)}; or {ALL} that are installed.")
     ] = "amortized",

@@ -12,6 +12,7 @@ import typer
 
 from evenrank.checks import choose
 from evenrank.cli import common, options, show
+from evenrank.cli.guard import Output
 from evenrank.errors import ConfigError
 from evenrank.extras import require
 from evenrank.methods.method import IN, Method, refusals
@@ -27,7 +28,7 @@ OPTION_OF = {"k": "--target-k"}
 
 def train(
     file: options.File,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The model file.")] = Path("model.json"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="The model file."), Output()] = Path("model.json"),
     notion: Annotated[
         str | None, typer.Option(help="dp, eop or eod (or their full names).  [default: equal_opportunity]")
     ] = None,
@@ -97,7 +98,6 @@ def train(
     own = options.settings(settings or [])
     if trained.extra:
         require(trained.extra)
-    options.output(out, file)
     data = common.read_rows(
         file,
         query=query,

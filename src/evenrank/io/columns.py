@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from evenrank.checks import text_array
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.frame_columns import frame_labels, item_column, note_ids, note_left_out, usual_features
@@ -118,8 +119,10 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
         features = tuple(numeric)
 
     def column_labels(name: str) -> NDArray[Any]:
-        if frame.schema[name].is_nested():
-            raise DataError(f"{at(0)}: column {name!r} must hold plain values; got {shown(frame[name][0])}.")
+        if frame.schema[name].is_nested() or frame.schema[name] == pl.Object:
+            values = frame[name].to_list()
+            row = next((row for row, value in enumerate(values) if isinstance(value, list | dict)), 0)
+            raise DataError(f"{at(row)}: column {name!r} must hold plain values; got {shown(values[row])}.")
         return labels(frame[name] if typed else whole_ids(frame[name]))
 
     def positive(name: str | None, role: str) -> NDArray[Any] | None:
@@ -201,7 +204,15 @@ def to_numbers(series: pl.Series) -> pl.Series:
         return parsed
     if series.dtype.is_numeric() or series.dtype == pl.Boolean:
         return series.cast(pl.Float64)
-    return pl.Series(series.name, [None] * len(series), dtype=pl.Float64)
+    values = series.to_list() if series.dtype == pl.Object else [None] * len(series)  # lists among numbers
+    return pl.Series(series.name, [_plain_number(value) for value in values], dtype=pl.Float64)
+
+
+def _plain_number(value: Any) -> float | None:
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:  # an integer of 400 digits
+        return None
 
 
 def _looks_numeric(series: pl.Series, converted: dict[str, pl.Series]) -> bool:
@@ -227,7 +238,7 @@ def labels(series: pl.Series) -> NDArray[Any]:
     if series.dtype == pl.Int128:  # numpy has no such integers; as in CSV, ids beyond 64 bits are text
         series = series.cast(pl.String)
     if series.dtype == pl.String and not series.null_count():
-        return np.array(series.to_list(), dtype=str)
+        return text_array(series.to_list())
     if series.dtype == pl.String:
         return _shared_texts(series)
     return frame_labels(series)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import contextlib
 import gzip
+import io
 import os
+import sys
 import tempfile
 import zlib
 from bisect import bisect_right
@@ -14,10 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenrank.errors import ConfigError, DataError
+from evenrank.io.limits import too_large, unpacked_limit
 
 DECODE_BYTES = 1 << 24
+DEFLATE_TIMES = 1033  # gzip cannot pack more tightly
 # How files that are often taken for text begin.
-BINARY = {b"PAR1": "a Parquet file", b"PK\x03\x04": "a zip archive or an Excel workbook", b"%PDF": "a PDF"}
+BINARY = {
+    b"PAR1": "a Parquet file",
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"%PDF": "a PDF",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"\xfd7zXZ\x00": "an xz archive",
+    b"BZh": "a bzip2 archive",
+}
 
 
 def load_bytes(path: Path) -> bytes:
@@ -29,9 +40,23 @@ def load_bytes(path: Path) -> bytes:
     if content[:2] != b"\x1f\x8b":
         return content
     try:
+        _refuse_bombs(content, path)
         return gzip.decompress(content)
     except (OSError, EOFError, zlib.error):
         raise DataError(f"{path}: the gzip file is damaged or cut short. Copy or download it again.") from None
+
+
+def _refuse_bombs(content: bytes, path: Path) -> None:
+    """Unpack into nothing first, where there may be too much for the memory."""
+    limit = unpacked_limit(len(content))
+    if len(content) * DEFLATE_TIMES <= limit:
+        return
+    with gzip.open(io.BytesIO(content)) as file:
+        size = 0
+        while chunk := file.read(DECODE_BYTES):
+            size += len(chunk)
+            if size > limit:
+                raise too_large(str(path), f"{len(content):,} bytes of gzip unpack to more than", limit, limit)
 
 
 def unreadable(path: Path, error: OSError) -> DataError:
@@ -116,19 +141,38 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
 
     Missing folders are not made, and a symbolic link keeps pointing to its target, which is replaced.
     """
-    data = content.encode() if isinstance(content, str) else content
+    # Names of files that are not UTF-8 come as lone surrogates.
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     target = check_output(path)
     try:
         if target.exists() and not target.is_file():  # /dev/stdout, a pipe: nothing to replace
-            target.write_bytes(data)
+            _write_stream(target, data)
             return
         _replace(target, data)
+    except BrokenPipeError:  # the reader of /dev/stdout has seen enough
+        raise
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written ({error.strerror or error}). Choose another output.") from None
 
 
+def _write_stream(target: Path, data: bytes) -> None:
+    """Write to a pipe or a device; to stdout as it is open, because opening a pipe waits for a reader."""
+    try:
+        standard = os.path.samestat(target.stat(), os.fstat(1))
+    except OSError:
+        standard = False
+    if not standard:
+        target.write_bytes(data)
+        return
+    sys.stdout.flush()
+    with open(1, "wb", closefd=False) as stream:
+        stream.write(data)
+
+
 def check_output(path: str | os.PathLike[str]) -> Path:
     """The file that writing to ``path`` would replace or make, or the error that can be known before the work."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        return Path(path)  # a pipe such as /dev/stdout, whose real path is none
     target = Path(os.path.realpath(path))
     if os.path.isdir(target):
         raise ConfigError(f"{path}: is a folder; the output must be a file. Add a file name.")

@@ -1,8 +1,12 @@
-"""LETOR / SVMlight rows, ``2 qid:1 1:3 2:0.5 # docid = 7``: features named by their number, absent ones 0."""
+"""LETOR / SVMlight rows, ``2 qid:1 1:3 2:0.5 # docid = 7``: features named by their number, absent ones 0.
+
+The columns are the feature numbers that occur: a number is a name and not a size, and ``999999999:1`` is one column.
+"""
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,20 +16,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
-from evenrank.errors import DataError
+from evenrank.errors import DataError, DataWarning
 from evenrank.io.columns import Columns, MissingColumn, labels, whole_ids
 from evenrank.io.files import Text, load_text
-from evenrank.io.letor_rows import LetorRows, parse_rows
+from evenrank.io.letor_rows import MOST_INDEX, LetorRows, parse_rows
+from evenrank.io.limits import byte_limit, too_large
+from evenrank.row_checks import listed
 
 BLOCK_BYTES = 1 << 24
-MOST_CELLS = 1 << 33
 
 
 def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     """Rows of one or more files. ``group``, ``sample_weight`` and ``score`` name a feature by its number.
 
     The format has no group column, so the default ``"group"`` means none; ``item="docid"`` takes ids from
-    comments such as ``# docid = GX008-86``.
+    comments such as ``# docid = GX008-86``. Of several ``features`` asked for, those that never occur are 0.
     """
     columns.refuse_trec("a LETOR file")
     text = load_text(paths)
@@ -35,7 +40,7 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     lines = np.concatenate([block.lines for block in blocks])
     relevance = np.concatenate([block.relevance for block in blocks])
     queries = pl.Series([query for block in blocks for query in block.queries], dtype=pl.String)
-    features, names = _matrix(blocks, text)
+    features, names = _matrix(blocks, text, columns.features or ())
     group = None if columns.group == "group" and "group" not in names else columns.group
     chosen = [columns.score] if columns.score is not None else columns.features
     used = {name for name in (group, columns.sample_weight, *columns.ignore) if name is not None}
@@ -43,7 +48,8 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     role = "score" if columns.score is not None else "features"
     for part, name in (("group", group), ("sample_weight", columns.sample_weight), *((role, c) for c in chosen or ())):
         if name is not None and name not in position:
-            have = f"{names[0]} to {names[-1]}" if names else "none"
+            gapless = bool(names) and int(names[-1]) - int(names[0]) + 1 == len(names)
+            have = f"{names[0]} to {names[-1]}" if gapless else listed(names)
             fact = f"{text.name}: feature {name!r} is not in the data; it has {have}."
             raise MissingColumn(part, fact, f"Name a feature by its number with {part}=.")
     group_labels = None if group is None else _labels(features[:, position[group]])
@@ -75,27 +81,42 @@ def _blocks(data: bytes) -> Iterator[tuple[bytes, int]]:
         start = stop
 
 
-def _matrix(blocks: list[LetorRows], text: Text) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """The dense features, (n, d); features are counted from 0 if any row has a feature 0, else from 1."""
-    filled = [block.index for block in blocks if len(block.index)]
-    first = int(min((index.min() for index in filled), default=1) > 0)
-    last = int(max((index.max() for index in filled), default=first - 1))
-    d, n = last - first + 1, sum(len(block.relevance) for block in blocks)
-    if n * d > MOST_CELLS:
-        raise DataError(
-            f"{text.name}: {n} rows × {d} features need {n * d >> 27} GB as a table; "
-            f"the largest feature number is {last}. Renumber or drop features."
-        )
+def _matrix(blocks: list[LetorRows], text: Text, asked: Sequence[str]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """The dense features, (n, d), in the order of their numbers."""
+    occurring = np.unique(np.concatenate([np.zeros(0, np.int64), *(_numbers(block.index) for block in blocks)]))
+    numbers = _with_absent(occurring, asked)
+    d, n = len(numbers), sum(len(block.relevance) for block in blocks)
+    if n * d * 8 > byte_limit():
+        raise too_large(text.name, f"{n} rows × {d} features need", n * d * 8, byte_limit())
     out = np.zeros((n, d))
     start = 0
+    gapless = bool(d) and int(numbers[-1] - numbers[0]) + 1 == d
     for block in blocks:
         stop = start + len(block.relevance)
         if len(block.index) == (stop - start) * d:  # indices increase within a row, so a full row has all of them
             out[start:stop] = block.values.reshape(stop - start, d)
         else:
-            out[np.repeat(np.arange(start, stop), block.counts), block.index - first] = block.values
+            column = block.index - numbers[0] if gapless else np.searchsorted(numbers, block.index)
+            out[np.repeat(np.arange(start, stop), block.counts), column] = block.values
         start = stop
-    return out, tuple(str(j) for j in range(first, last + 1))
+    return out, tuple(map(str, numbers.tolist()))
+
+
+def _numbers(index: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The different feature numbers of a block; counting is much faster than sorting where they are small."""
+    if not len(index) or index.max() > len(index):
+        return np.unique(index)
+    return np.flatnonzero(np.bincount(index))
+
+
+def _with_absent(occurring: NDArray[np.int64], asked: Sequence[str]) -> NDArray[np.int64]:
+    """Features of a model that no row of this file has: absent is 0 in this format, also in all rows."""
+    numbers = {int(name) for name in asked if re.fullmatch("0|[1-9][0-9]*", name) and int(name) <= MOST_INDEX}
+    absent = sorted(numbers - set(occurring.tolist()))
+    if not absent or len(absent) == len(asked):
+        return occurring
+    warnings.warn(f"features {listed(map(str, absent))} do not occur and are 0 in all rows", DataWarning, stacklevel=5)
+    return np.union1d(occurring, np.array(absent, np.int64))
 
 
 def _labels(values: NDArray[np.float64]) -> NDArray[Any]:

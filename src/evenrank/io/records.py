@@ -39,17 +39,21 @@ def scan(text: Text, separator: bytes, *, quotes: bool = True) -> Records:
     data = text.data
     array = np.frombuffer(data, np.uint8)
     quoted = quotes and b'"' in data
+    returns = quotes and b"\r" in data
     stops, n_separators, n_lines = [], [], []
     separators = lines = odd = 0
     for start in range(0, len(array), SCAN_BYTES):
         block = array[start : start + SCAN_BYTES]
         newline, separates = block == NEWLINE, block == ord(separator)
         ends = every_newline = np.flatnonzero(newline)
+        inside = None
         if quoted:
             inside, odd = _inside(block, odd)
             _refuse_stray_quotes(text, array, block, start, inside, separator)
             separates &= ~inside
             ends = np.flatnonzero(newline & ~inside)
+        if returns:
+            _refuse_lone_returns(text, array, block, start, inside)
         positions = np.flatnonzero(separates)
         stops.append(ends + start)
         n_separators.append(np.searchsorted(positions, ends) + separators)
@@ -100,6 +104,19 @@ def _refuse_stray_quotes(
         raise DataError(
             f'{text.place(line)}: a quote must enclose a whole field and be doubled inside it; found a single " '
             'within a field. Write "a ""b"" c" for a "b" c.'
+        )
+
+
+def _refuse_lone_returns(
+    text: Text, array: NDArray[np.uint8], block: NDArray[np.uint8], start: int, inside: NDArray[np.bool_] | None
+) -> None:
+    """Whether such a return ends a row is anybody's guess, and programs differ."""
+    at = np.flatnonzero((block == RETURN) if inside is None else (block == RETURN) & ~inside) + start
+    lone = at[array[at + 1] != NEWLINE]
+    if len(lone):
+        raise DataError(
+            f"{text.place(_line(text.data, int(lone[0])))}: lines must end alike; found a carriage return without a "
+            "line feed in a file that has line feeds. Quote the field, or save the file with one kind of line end."
         )
 
 

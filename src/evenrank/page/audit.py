@@ -14,7 +14,7 @@ from evenrank.audits.audit import Audit, audit
 from evenrank.audits.sections import Section, sections, summary
 from evenrank.measures import MeasureAt
 from evenrank.page.skeleton import Row, Table, page, piece
-from evenrank.wording import TITLES
+from evenrank.wording import TITLES, tidy
 
 __all__ = ["Audit", "audit", "audit_page"]
 
@@ -41,7 +41,7 @@ def audit_page(audits: Sequence[tuple[str, Audit]], *, whole: bool = True) -> st
         f"Intervals by {first.method} over queries, {first.confidence:.0%} confidence; certified bounds rest on "
         "queries being independent and none having been used in training."
     )
-    return page("audit.html", audits[0][0], audits=parts, made=made)
+    return page("audit.html", tidy(audits[0][0]), audits=parts, made=made)
 
 
 def _parts(title: str, audit: Audit) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _parts(title: str, audit: Audit) -> dict[str, Any]:
     answer = answer.removeprefix("In short: ")
     bars, end = _bars(audit)
     return {
-        "title": title,
+        "title": tidy(title),
         "summary": summary(audit),
         "answer": answer[:1].upper() + answer[1:],
         "sections": [_section(Section(conclusions.heading, tuple(sentences))), *map(_section, others)],

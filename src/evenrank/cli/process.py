@@ -1,0 +1,95 @@
+"""The process around a command: its streams, the terminal's variables, and Ctrl-C while modules load.
+
+Imports next to nothing, so that all of it is in place before the slow imports begin.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+REFUSED = 2
+# Widths outside make tables of one letter per line, or lines of a gigabyte.
+WIDTHS = {"COLUMNS": range(20, 1001), "LINES": range(2, 1001), "TERMINAL_WIDTH": range(20, 1001)}
+
+
+def say(text: str) -> None:
+    """One line on stderr; a stderr that cannot be written must not hide the exit code."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            print("evenrank: " + " ".join(text.split()), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def quiet_interrupts() -> Iterator[None]:
+    """Ctrl-C ends the process in one line at once: in the middle of an import it may surface as any exception."""
+    usual = signal.default_int_handler
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+        yield  # ignored on purpose, or someone else's
+        return
+
+    def stop(*_: object) -> None:
+        say("interrupted")
+        os._exit(INTERRUPTED)
+
+    signal.signal(signal.SIGINT, stop)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+def open_streams() -> None:
+    """Occupy the standard streams that are closed, or the next file opened would become one of them.
+
+    What is written to a closed stdout is an error, as with other programs; a closed stderr swallows it.
+    """
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, mode)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+
+
+def tidy_terminal() -> None:
+    """Drop sizes of the terminal that no terminal has, such as COLUMNS=0."""
+    for name, sensible in WIDTHS.items():
+        written = os.environ.get(name)
+        if written is not None and not (written.isdecimal() and len(written) < 9 and int(written) in sensible):
+            del os.environ[name]
+
+
+def flush(code: int) -> int:
+    """The exit code after stdout is flushed: a reader that went away or a full disk may show only now."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        abandon_stdout()
+        return code or PIPE_CLOSED
+    except (OSError, ValueError) as error:
+        abandon_stdout()
+        if code == 0:
+            say(f"stdout cannot be written ({getattr(error, 'strerror', None) or error}).")
+        return code or REFUSED
+    return code
+
+
+def abandon_stdout() -> None:
+    """Let what is still buffered go nowhere, or Python complains of it when it exits."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)

@@ -1,0 +1,79 @@
+"""Pipes as files: what can be read only once is copied to a temporary file, because files are read twice."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from pathlib import Path
+
+from evenrank.errors import DataError
+from evenrank.io.limits import byte_limit, too_large
+from evenrank.io.registry import FORMATS
+
+STDIN = "-"
+CHUNK_BYTES = 1 << 20
+_FOLDERS = {Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd")}
+_SUFFIXES = {suffix for format in FORMATS.values() for suffix in format.suffixes}
+# Temporary files and what the user called them: messages may come when the files are gone.
+_NAMES: dict[str, str] = {}
+
+
+def spooled(path: Path, folder: Path) -> Path:
+    """The path itself if it is a file or a folder (or nothing), else a copy of what the pipe holds in ``folder``."""
+    named = str(path)
+    if named != STDIN and (not path.exists() or path.is_dir() or (path.is_file() and path.parent not in _FOLDERS)):
+        return path
+    for copy, name in _NAMES.items():
+        if name == named and Path(copy).is_relative_to(folder):
+            return Path(copy)
+    own = folder / str(len(_NAMES))
+    own.mkdir()
+    _copy(path, own / "part")
+    standard = named in (STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+    told = {suffix.lower() for suffix in path.suffixes} & _SUFFIXES
+    final = own / (path.name if told else f"{'stdin' if standard else 'pipe'}{_suffix(own / 'part')}")
+    (own / "part").rename(final)
+    _NAMES[os.fspath(final)] = named
+    return final
+
+
+def as_named(text: str) -> str:
+    """The text with the user's names of pipes in the place of those of their copies."""
+    for copy, named in _NAMES.items():
+        text = text.replace(copy, named)
+    return text
+
+
+def _copy(path: Path, target: Path) -> None:
+    limit = byte_limit()
+    try:
+        with open(0, "rb", closefd=False) if str(path) == STDIN else path.open("rb") as source, target.open("wb") as to:
+            while chunk := source.read(CHUNK_BYTES):
+                if to.tell() + len(chunk) > limit:
+                    raise too_large(str(path), "the pipe holds at least", to.tell() + len(chunk), limit)
+                to.write(chunk)
+    except OSError as error:
+        raise DataError(f"{path}: the pipe cannot be read ({error.strerror or error}).") from None
+
+
+def _suffix(file: Path) -> str:
+    """The ending that stands for what the content looks like, or '' where that cannot be told."""
+    with file.open("rb") as opened:
+        head = opened.read(1 << 16)
+    if head[:2] == b"\x1f\x8b":
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, 1 << 16)
+        except zlib.error:
+            return ""
+    if head.startswith(b"PAR1"):
+        return ".parquet"
+    lines = head.removeprefix(b"\xef\xbb\xbf").lstrip().splitlines()
+    first = lines[0] if lines else b""
+    if first.startswith(b"{"):
+        return ".jsonl"
+    if re.match(rb"\S+\s+qid:", first):
+        return ".letor"
+    if b"," in first or b"\t" in first:
+        return ".csv" if b"," in first else ".tsv"
+    return ".run" if len(first.split()) == 6 else ""

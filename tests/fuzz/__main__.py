@@ -1,0 +1,125 @@
+"""Run the fuzz targets: ``make fuzz N=20000 SEED=1``, or ``python -m fuzz`` with tests/ on the path.
+
+Each target runs in a process of its own, so that one which crashes or hangs is a failure and not the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from fuzz.cases import CASE, PROGRESS, SECONDS
+from fuzz.targets import missing, targets
+
+SHOWN = 20
+# A target that does not tell its progress has this long for all its cases.
+WHOLE_SECONDS = 6 * 3600
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="TARGET", help=f"of {', '.join(targets())}; default: all")
+    parser.add_argument("-n", type=int, default=1000, help="cases per target")
+    parser.add_argument("--seed", type=int, help="default: a new one, which is printed")
+    parser.add_argument("--case", type=int, help="run this case alone")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    strange = set(asked.names) - set(targets())
+    if strange:
+        parser.error(f"there is no target {min(strange)}; there are {', '.join(targets())}")
+    if asked.inside:
+        print(json.dumps(targets()[asked.names[0]].run(asked.n, asked.seed)))
+        return 0
+    seed = secrets.randbelow(10**6) if asked.seed is None else asked.seed
+    if asked.case is not None:
+        os.environ[CASE] = str(asked.case)
+    print(f"seed {seed}", flush=True)
+    failed = 0
+    for name in asked.names or targets():
+        lacking = missing(targets()[name])
+        if lacking:
+            print(f"{name}: skipped, {lacking} is not installed", flush=True)
+            continue
+        began = time.monotonic()
+        failures = run_apart(name, asked.n, seed)
+        failed += bool(failures)
+        cases = 1 if asked.case is not None else asked.n
+        print(f"{name}: {cases} cases, {len(failures)} failures, {time.monotonic() - began:.0f} s", flush=True)
+        for failure in failures[:SHOWN]:
+            print(f"  {failure}", flush=True)
+        if failures:
+            print(f"  to repeat one: make fuzz TARGET={name} N={asked.n} SEED={seed} CASE=its number", flush=True)
+    return int(failed > 0)
+
+
+def run_apart(name: str, n: int, seed: int) -> list[str]:
+    """The target's failures, and its end if it did not come by itself."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        progress = Path(folder) / "case"
+        command = [
+            sys.executable,
+            "-X",
+            "faulthandler",
+            "-m",
+            "fuzz",
+            name,
+            "-n",
+            str(n),
+            "--seed",
+            str(seed),
+            "--inside",
+        ]
+        answer = (Path(folder) / "answer").open("w+b")
+        errors = (Path(folder) / "errors").open("w+b")
+        environment = {**os.environ, PROGRESS: str(progress)}
+        with answer, errors, subprocess.Popen(command, stdout=answer, stderr=errors, env=environment) as process:
+            try:
+                hung = wait(process, progress)
+            except BaseException:
+                process.kill()
+                raise
+            case = progress.read_text() if progress.exists() else "0"
+            if hung:
+                return [f"{name}, seed {seed}, case {case}: no end within {hung} s"]
+            answer.seek(0)
+            errors.seek(0)
+            if process.returncode:
+                last = errors.read().decode(errors="replace").strip().splitlines()[-3:]
+                return [
+                    f"{name}, seed {seed}, case {case}: the process ended with {process.returncode}: {' / '.join(last)}"
+                ]
+            return list(json.loads(answer.read().splitlines()[-1]))
+
+
+def wait(process: subprocess.Popen[bytes], progress: Path) -> int:
+    """0 when the process has ended; the seconds allowed if a case took longer, which ends it."""
+    began = time.monotonic()
+    last, since = "", began
+    while process.poll() is None:
+        time.sleep(0.2)
+        now = time.monotonic()
+        case = progress.read_text() if progress.exists() else ""
+        if case != last:
+            last, since = case, now
+        # The target itself notices what hangs in Python; it gets the time to say so.
+        allowed = 3 * SECONDS if last else WHOLE_SECONDS
+        if now - since > allowed:
+            process.kill()
+            process.wait()
+            return allowed
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)

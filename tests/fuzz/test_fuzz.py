@@ -1,0 +1,22 @@
+"""A few hundred cases of each fuzz target with a fresh seed; ``make fuzz`` runs as many as are asked for."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+import pytest
+
+from fuzz.targets import missing, targets
+
+CASES = 500
+SEED = int(os.environ.get("EVENRANK_FUZZ_SEED", secrets.randbelow(10**6)))
+
+
+@pytest.mark.parametrize("name", targets())
+def test_no_crash_and_no_silent_difference(name: str) -> None:
+    target = targets()[name]
+    if missing(target):
+        pytest.skip(f"{missing(target)} is not installed")
+    print(f"EVENRANK_FUZZ_SEED={SEED}")
+    assert target.run(CASES, SEED) == [], f"EVENRANK_FUZZ_SEED={SEED}"

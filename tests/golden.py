@@ -1,0 +1,38 @@
+"""Reference outputs of published packages and engines, whose files are kept beside the project.
+
+The folder is ``$EVENRANK_GOLDEN``, by default ``../shared/golden`` beside the repository. Tests run on every case that
+the files hold, so that other files of the same layout are other tests; where the folder is absent they skip.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VARIABLE = "EVENRANK_GOLDEN"
+FOLDER = Path(os.environ.get(VARIABLE) or Path(__file__).parents[2] / "shared" / "golden")
+
+
+def golden(kind: str, key: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a test and run it on each ``case`` in the list under ``key`` of the files ``kind*.json`` of the folder.
+
+    ``kind`` may name a folder too, as "rerankers/fairco".
+    """
+    cases = [
+        pytest.param(case, id=f"{path.stem}-{case.get('name', number)}")
+        for path in sorted(FOLDER.glob(f"{kind}*.json"))
+        for number, case in enumerate(json.loads(path.read_text(encoding="utf-8")).get(key, []))
+    ]
+    if not cases:
+        reason = f"no cases {key!r} in {FOLDER / kind}*.json; set {VARIABLE} to the folder of reference outputs"
+        cases = [pytest.param(None, id="absent", marks=pytest.mark.skip(reason=reason))]
+
+    def mark(test: Callable[..., Any]) -> Callable[..., Any]:
+        return pytest.mark.golden(pytest.mark.parametrize("case", cases)(test))
+
+    return mark
