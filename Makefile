@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-wheel test-extras test-browser fuzz lint bench constraints clean
+KERNELS := Haswell:1 Prescott:1 Nehalem:2 $(if $(shell grep -m1 -o avx512f /proc/cpuinfo 2>/dev/null),SkylakeX:1)
+
+.PHONY: demo test test-kernels test-oldest test-wheel test-extras test-browser fuzz lint bench constraints clean
 
 demo: $(VENV)/.demo
 	$(BIN)/evenrank demo
@@ -23,6 +25,19 @@ test-wheel: $(VENV)/.dev
 			$(VENV)-wheel/dist/*.$$kind pytest; \
 		(cd $(VENV)-wheel && $$kind/bin/python -m pytest -q -m wheel -c $(CURDIR)/tests/wheel/pytest.ini $(CURDIR)/tests/wheel); \
 	done
+
+# The numeric tests as other processors add: a kernel of OpenBLAS and its number of threads. tests/conftest.py stops the
+# run unless numpy's OpenBLAS and scipy's have both taken them.
+test-kernels: $(VENV)/.dev
+	@for pair in $(KERNELS); do \
+		echo "OPENBLAS_CORETYPE=$${pair%:*} OPENBLAS_NUM_THREADS=$${pair#*:}"; \
+		OPENBLAS_CORETYPE=$${pair%:*} OPENBLAS_NUM_THREADS=$${pair#*:} OMP_NUM_THREADS=$${pair#*:} \
+		$(BIN)/python -m pytest -q -n 2 -m "numeric and not extras" tests || exit 1; \
+	done
+
+# The core with the oldest versions of all that pyproject.toml allows.
+test-oldest: $(VENV)-oldest/.done
+	$(VENV)-oldest/bin/python -m pytest -n 2 -m "not extras and not browser" tests/test_*.py tests/linear tests/rankers tests/rerankers tests/io tests/datasets
 
 test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -n 2 -m extras tests/extras
@@ -71,6 +86,11 @@ $(VENV)/.browser: $(VENV)/.dev requirements-browser.txt
 	$(PIP) --requirement requirements-browser.txt
 	touch $@
 
+$(VENV)-oldest/.done: pyproject.toml constraints-oldest.txt requirements-dev.txt
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-oldest.txt --editable . --requirement requirements-dev.txt
+	touch $@
+
 $(VENV)-bench/.done: pyproject.toml benchmarks/requirements.txt
 	$(PYTHON) -m venv $(VENV)-bench
 	$(VENV)-bench/bin/python -m pip --disable-pip-version-check install --quiet --editable . --requirement benchmarks/requirements.txt
@@ -82,4 +102,4 @@ constraints: $(VENV)/.dev
 	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate pyproject.toml requirements-dev.txt -o constraints.txt
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-wheel .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-wheel $(VENV)-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis

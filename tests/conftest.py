@@ -29,6 +29,27 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Where a kernel is asked for, stop unless every OpenBLAS (numpy and scipy bring one each) has taken it."""
+    kernel = os.environ.get("OPENBLAS_CORETYPE")
+    if not kernel:
+        return
+    import numpy  # noqa: F401
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import threadpool_info
+
+    # OpenBLAS gives the first of the names that its oldest kernel serves.
+    kernel = {"Prescott": "Katmai"}.get(kernel, kernel)
+    threads = min(int(os.environ["OPENBLAS_NUM_THREADS"]), os.cpu_count() or 1)
+    taken = [
+        (str(pool["architecture"]).lower(), pool["num_threads"])
+        for pool in threadpool_info()
+        if pool["internal_api"] == "openblas"
+    ]
+    if not taken or set(taken) != {(kernel.lower(), threads)}:
+        pytest.exit(f"OPENBLAS_CORETYPE={kernel} with {threads} threads was asked for; OpenBLAS runs {taken}", 3)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
     """A folder of the data whose licence keeps it out of the project, by name; skips where it is absent."""

@@ -17,7 +17,7 @@ _SPEC.loader.exec_module(graph)
 
 LAYERS = [
     {"errors"},
-    {"extras", "checks", "progress", "quiet", "wording"},
+    {"extras", "checks", "progress", "quiet", "wording", "rounding"},
     {"row_checks", "frame_columns", "data", "ranking"},
     {"notions", "losses", "targets"},
     {"measures", "moments"},

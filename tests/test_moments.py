@@ -18,6 +18,8 @@ from evenrank.moments import Moments, contrast_rows
 from evenrank.notions import Notion, bind
 from linear_oracles import STRATA, Gaps, group_columns, random_data, row_weights
 
+pytestmark = pytest.mark.numeric
+
 
 def slow_sums(data: RankingData, *, group_aware: bool = False) -> dict[str, Any]:
     """Row by row, about 0: every sum of the moments of the three notions."""

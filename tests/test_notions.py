@@ -20,6 +20,8 @@ from evenrank.notions import ALIASES, NOTIONS, Notion, as_notion, bind, gamma_of
 from oracles import Query, as_data, pooled
 from strategies import queries
 
+pytestmark = pytest.mark.numeric
+
 SCOPES = ("amortized", "per_query")
 notions = st.sampled_from(sorted(oracles.STRATA))
 scopes = st.sampled_from(SCOPES)

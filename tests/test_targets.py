@@ -14,6 +14,8 @@ from evenrank.errors import ConfigError
 from evenrank.notions import SCOPES, bind
 from evenrank.targets import TARGETS, FairnessTerm, bind_target
 
+pytestmark = pytest.mark.numeric
+
 targets = pytest.mark.parametrize("name", TARGETS)
 notions = pytest.mark.parametrize("notion", ["dp", "eop", "eod"])
 scopes = pytest.mark.parametrize("scope", SCOPES)

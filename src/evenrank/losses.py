@@ -18,12 +18,16 @@ Rowwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @dataclass(frozen=True)
 class Loss:
-    """Row-wise value, first and second derivative in the score; ``binary`` losses see relevance at the threshold."""
+    """Row-wise value, first and second derivative in the score; ``binary`` losses see relevance at the threshold.
+
+    ``steepest`` bounds the second derivative: it says how long a step of descent may be.
+    """
 
     name: str
     value: Rowwise
     gradient: Rowwise
     curvature: Rowwise
+    steepest: float
     binary: bool = False
 
 
@@ -63,7 +67,7 @@ def logistic_curvature(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray
 LOSSES = {
     loss.name: loss
     for loss in (
-        Loss("squared", squared_value, squared_gradient, squared_curvature),
-        Loss("logistic", logistic_value, logistic_gradient, logistic_curvature, binary=True),
+        Loss("squared", squared_value, squared_gradient, squared_curvature, 2.0),
+        Loss("logistic", logistic_value, logistic_gradient, logistic_curvature, 0.25, binary=True),
     )
 }

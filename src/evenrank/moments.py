@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.notions import NOTIONS, Cells, Contrast, Notion, NotionLike, Pairs, as_notion, warn_empty
+from evenrank.notions import (
+    NOTIONS,
+    Cells,
+    Contrast,
+    Notion,
+    NotionLike,
+    Pairs,
+    as_notion,
+    warn_empty,
+)
+from evenrank.rounding import beyond_rounding, rounding
 from evenrank.row_checks import group_codes, listed
 
 
@@ -34,6 +44,8 @@ class Moments:
     notions : the notions whose strata are summed, of different names; their strata are stacked in this order
     group_names : labels of the group axis
     cell_weight, cell_sum : (strata, groups) and (strata, groups, d) weight and sum of x in each cell
+    cell_size : (strata, groups, d) sum of the sizes of all that was added to or taken from ``cell_sum``: what its
+        rounding errors are in proportion to
 
     Examples
     --------
@@ -57,6 +69,7 @@ class Moments:
     group_names: tuple[Any, ...]
     cell_weight: NDArray[np.float64]
     cell_sum: NDArray[np.float64]
+    cell_size: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -87,6 +100,7 @@ class Moments:
         weight, r, rr = 0.0, 0.0, 0.0
         cell_weight = np.zeros(len(strata) * n_groups)
         cell_sum = np.zeros((len(strata) * n_groups, d))
+        cell_size = np.zeros_like(cell_sum)
         for rows, block in design_blocks(data, group_aware=group_aware):
             if origin is None:
                 origin = block.mean(axis=0)
@@ -108,6 +122,7 @@ class Moments:
             x += sums[0]
             xr += sums[1]
             cell_sum += sums[2:]
+            cell_size += member[2:] @ np.abs(block, out=block)
         assert origin is not None
         return cls(
             n_rows=data.n_rows,
@@ -124,6 +139,7 @@ class Moments:
             group_names=data.group_names,
             cell_weight=cell_weight.reshape(len(strata), n_groups),
             cell_sum=cell_sum.reshape(len(strata), n_groups, d),
+            cell_size=cell_size.reshape(len(strata), n_groups, d),
         )
 
     # ------------------------------------------------------------------ merging
@@ -157,10 +173,11 @@ class Moments:
             name: getattr(one, name) + sign * getattr(two, name)
             for name in ("weight", "x", "xx", "xr", "r", "rr", "cell_weight", "cell_sum")
         }
+        sums["cell_size"] = one.cell_size + two.cell_size
         # What rounding leaves of a cell that was subtracted away is not a member.
         gone = sums["cell_weight"] <= 1e-12 * one.cell_weight
         sums["cell_weight"][gone] = 0
-        sums["cell_sum"][gone] = 0
+        sums["cell_sum"][gone] = sums["cell_size"][gone] = 0
         result = replace(one, n_rows=one.n_rows + sign * two.n_rows, **sums)
         return result._without_residue(np.diag(one.xx)) if sign < 0 and result.n_rows else result
 
@@ -182,6 +199,7 @@ class Moments:
             xx=self.xx + cross + cross.T + self.weight * np.outer(shift, shift),
             xr=self.xr + self.r * shift,
             cell_sum=self.cell_sum + self.cell_weight[:, :, None] * shift,
+            cell_size=self.cell_size + self.cell_weight[:, :, None] * np.abs(shift),
         )
 
     def _with_groups(self, names: tuple[Any, ...]) -> Moments:
@@ -190,8 +208,9 @@ class Moments:
         place = [names.index(name) for name in self.group_names]
         weight = np.zeros((len(self.cell_weight), len(names)))
         total = np.zeros((len(self.cell_sum), len(names), len(self.x)))
-        weight[:, place], total[:, place] = self.cell_weight, self.cell_sum
-        return replace(self, group_names=names, cell_weight=weight, cell_sum=total)
+        size = np.zeros_like(total)
+        weight[:, place], total[:, place], size[:, place] = self.cell_weight, self.cell_sum, self.cell_size
+        return replace(self, group_names=names, cell_weight=weight, cell_sum=total, cell_size=size)
 
     # ------------------------------------------------------------------ reading
 
@@ -219,7 +238,10 @@ class Moments:
         return second / self.weight, np.append(moved.xr / scale, self.r) / self.weight
 
     def contrasts(self, notion: NotionLike, *, across: str = "mean") -> tuple[NDArray[np.float64], Pairs]:
-        """c_j = C_j X of a notion's pooled contrasts, (J, d) in the features' units, and the pairs they compare."""
+        """c_j = C_j X of a notion's pooled contrasts, (J, d) in the features' units, and the pairs they compare.
+
+        A contrast that is no larger than rounding is 0.
+        """
         wanted = as_notion(notion)
         try:
             number = [item.name for item in self.notions].index(wanted.name)
@@ -232,9 +254,11 @@ class Moments:
         warn_empty(self.notions[number], self.cell_weight[part], self.group_names, training=True)
         weight = self.cell_weight[part]
         pairs = Pairs.of(weight[:, None, :], across=across)
-        total = self.cell_sum[part].reshape(-1, len(self.x))
-        means = total / np.where(weight > 0, weight, 1).reshape(-1, 1)
-        return means[pairs.a] - means[pairs.b], pairs
+        divisor = np.where(weight > 0, weight, 1).reshape(-1, 1)
+        means, sizes = (
+            part_sum[part].reshape(-1, len(self.x)) / divisor for part_sum in (self.cell_sum, self.cell_size)
+        )
+        return feature_gaps(means, sizes, rounding(self.n_rows), pairs, self.mean), pairs
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -293,7 +317,26 @@ def group_indicators(group: NDArray[np.int32], shares: NDArray[np.float64]) -> N
 def contrast_rows(contrast: Contrast, data: RankingData, *, group_aware: bool = False) -> NDArray[np.float64]:
     """c_j = C_j X of any bound contrast, (J, d), block by block: the per-query counterpart of `Moments.contrasts`."""
     by_row = contrast.cells.tocsc()
+    origin: Any = None
     means: Any = 0.0
+    sizes: Any = 0.0
     for rows, block in design_blocks(data, group_aware=group_aware):
+        # No gap depends on the origin, but its digits do.
+        origin = block.mean(axis=0) if origin is None else origin
+        block -= origin
         means = means + by_row[:, rows] @ block
-    return np.asarray(means[contrast.pairs.a] - means[contrast.pairs.b])
+        sizes = sizes + by_row[:, rows] @ np.abs(block, out=block)
+    return feature_gaps(means, sizes, contrast.rounding[:, None], contrast.pairs, origin)
+
+
+def feature_gaps(
+    means: NDArray[Any], sizes: NDArray[Any], relative: Any, pairs: Pairs, center: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Differences of cell means (cells, d) of the features, 0 within rounding.
+
+    ``sizes`` are the means of the terms' sizes and ``relative`` the sums' error as a share of them. The features
+    themselves are known to their last digit only, where ``center``, their mean, says what size they have.
+    """
+    error = relative * sizes
+    allowed = np.maximum(error[pairs.a], error[pairs.b]) + 2 * np.finfo(float).eps * np.abs(center)
+    return beyond_rounding(means[pairs.a] - means[pairs.b], allowed)

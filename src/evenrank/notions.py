@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.rounding import beyond_rounding, rounding
 from evenrank.row_checks import as_array, as_floats, listed
 
 SCOPES = ("amortized", "per_query")
@@ -184,7 +185,7 @@ class Contrast:
         share = row_weight[order] / np.repeat(total, counts)
         bounds = np.concatenate([[0], np.cumsum(counts)])
         self.cells = csr_array((share.astype(dtype), rows[order], bounds), shape=(n_cells, n))
-        self.cell_weight = total.reshape(shape)
+        self.cell_weight, self.rounding = total.reshape(shape), rounding(counts, dtype).astype(dtype)
         self.pairs = Pairs.of(self.cell_weight, across=across, training=training)
 
     def means(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -192,9 +193,14 @@ class Contrast:
         return np.asarray(self.cells @ values)
 
     def gaps(self, values: NDArray[Any]) -> NDArray[Any]:
-        """C v: signed differences between the groups of each pair, (J,) or (J, models)."""
-        means = self.means(values)
-        return np.asarray(means[self.pairs.a] - means[self.pairs.b])
+        """C v: signed differences between the groups of each pair, (J,) or (J, models); 0 within rounding."""
+        means, one, two = self.means(values), self.pairs.a, self.pairs.b
+        gaps: NDArray[Any] = means[one] - means[two]
+        error = np.maximum(self.rounding[one], self.rounding[two]).reshape(-1, *(1,) * (gaps.ndim - 1))
+        if gaps.size and (np.abs(gaps) <= error * np.abs(values).max(axis=0)).any():
+            sizes = means if (values >= 0).all() else self.means(np.abs(values))
+            gaps = beyond_rounding(gaps, error * np.maximum(sizes[one], sizes[two]))
+        return gaps
 
     def violation(self, values: NDArray[Any]) -> NDArray[Any]:
         """Γ(v): a 0-d array, or (models,)."""

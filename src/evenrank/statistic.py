@@ -16,6 +16,7 @@ from evenrank.measures import Evaluation, Measure, parse_measure
 from evenrank.notions import NOTIONS, Cells, Pairs, warn_empty
 from evenrank.query_sums import BLOCK, Sums, Weights
 from evenrank.ranking import Ranking
+from evenrank.rounding import beyond_rounding, rounding
 
 TINY = 1e-200  # stands for a rate of 0 where logarithms are taken
 HELD = 1 << 27  # bytes of sums, and of their resamples, that are worked on at a time
@@ -75,9 +76,13 @@ class Statistic:
         return np.asarray(np.log(np.maximum(np.where(some, ratios, np.nan), TINY)))
 
     def gaps(self, ratios: NDArray[Any]) -> NDArray[np.float64]:
-        """Signed differences (J, …) of the levels of ratios (r, …); a mean is its own only 'gap'."""
+        """Signed differences (J, …) of the levels of ratios (r, …), 0 within rounding; a mean is its own only 'gap'."""
         levels = self.levels(ratios)
-        return np.asarray(levels[self.used] if self.pairs is None else levels[self.pairs.a] - levels[self.pairs.b])
+        if self.pairs is None:
+            return np.asarray(levels[self.used])
+        one, two = levels[self.pairs.a], levels[self.pairs.b]
+        size = 1.0 if self.kind == "ratio" else np.maximum(np.abs(one), np.abs(two))
+        return beyond_rounding(one - two, rounding(len(self.sums.weights.ptr)) * size)
 
     def value(self, gaps: NDArray[Any]) -> NDArray[np.float64]:
         """The measure from its gaps (J, …)."""

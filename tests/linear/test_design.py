@@ -15,6 +15,8 @@ from evenrank.losses import LOSSES
 from evenrank.notions import NOTIONS
 from linear_oracles import Gaps, Rows, objective, random_data
 
+pytestmark = pytest.mark.numeric
+
 
 def design_of(data: RankingData, notions: Any = ("equalized_odds",), **options: Any) -> Design:
     defaults: dict[str, Any] = {

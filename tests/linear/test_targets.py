@@ -17,6 +17,8 @@ from evenrank.notions import NOTIONS, bind
 from evenrank.targets import TARGETS, FairnessTerm, bind_target
 from linear_oracles import Rows, random_data
 
+pytestmark = pytest.mark.numeric
+
 OTHERS = [name for name in TARGETS if name != "score"]
 
 

@@ -18,6 +18,7 @@ MAX_ELEMENTS = 1 << 21
 ITERATIONS = 80
 POLISH_ROUNDS = 500
 NEAR, NEAR_ROUNDS = 1e-5, 100
+FAR, FAINT = 1e3, 1e-20  # boxes that large or small, in units of what they act on, are brought to size or set aside
 
 
 def solve(
@@ -29,13 +30,13 @@ def solve(
     ----------
     F : (J, r), or (m, J, r) if the models differ in it
     y : (r,) or (m, r)
-    beta : (m, J), at least 0
+    beta : (m, J), at least 0; `saturation` says how much of a huge one matters
     """
     models, J = beta.shape
     if F.ndim == 2 and J > 2:
         left, size, right = np.linalg.svd(F, full_matrices=False)
         rank = int((size > max(F.shape) * np.finfo(float).eps * size[0]).sum())
-        if rank < min(F.shape):
+        if 0 < rank < min(F.shape):
             # G groups have G(G−1)/2 contrasts in G−1 directions, and x differs from y in these alone.
             y = np.broadcast_to(y, (models, F.shape[1]))
             inside = y @ right[:rank].T
@@ -44,7 +45,11 @@ def solve(
     r = F.shape[-1]
     y = np.broadcast_to(y, (models, r))
     x, u = y.copy(), np.zeros((models, J))
-    active = np.flatnonzero(beta.max(axis=1, initial=0) > 0)
+    reach = (beta * np.linalg.norm(F, axis=-1)).max(axis=1, initial=0)
+    faint = (reach > 0) & (reach <= FAINT * np.linalg.norm(y, axis=1))
+    # Such a box moves no digit of x.
+    u[faint] = np.sign(_apply(F if F.ndim == 2 else F[faint], y[faint])) * (beta[faint] > 0)
+    active = np.flatnonzero((reach > 0) & ~faint)
     step = max(1, MAX_ELEMENTS // max(1, J * r))
     for start in range(0, len(active), step):
         part = active[start : start + step]
@@ -55,6 +60,28 @@ def solve(
         guess = _interior_point(G / length[:, None, None], y[part] / length[:, None])
         u[part], x[part] = _polish(G, y[part], guess)
     return x, u
+
+
+def saturation(F: NDArray[np.float64], y: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much of each model's box matters, (m,) in [0, 1]: ``beta`` times this has the same minimiser.
+
+    Where v solves Fᵀv = y on the span of F's rows, every box that holds v makes all |F_j · x| vanish, and the minimiser
+    is the same for all of them. One of a few times |v| stands for the largest, whose squares would overflow.
+    """
+    y = np.broadcast_to(y, (len(beta), F.shape[-1]))
+    share = np.ones(len(beta))
+    size = np.linalg.norm(F, axis=-1)
+    far = np.flatnonzero((beta * (size / FAR)).max(axis=1, initial=0) > np.linalg.norm(y, axis=1))
+    if not len(far):
+        return share
+    shared = F.ndim == 2
+    size = np.where(size > 0, size, 1.0) if shared else np.where(size[far] > 0, size[far], 1.0)
+    inverse = np.linalg.pinv(np.swapaxes((F if shared else F[far]) / size[..., None], -1, -2), rcond=1e-12)
+    needed = np.abs(_apply(inverse, y[far])) / size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(needed > 0, needed / beta[far], 0.0).max(axis=1)
+    share[far] = np.minimum(1.0, 4 * ratio)
+    return share
 
 
 def _interior_point(G: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.linear import lbfgs
 from evenrank.linear.base import LinearRanker
-from evenrank.linear.exposure_objective import ExposureObjective, descend
+from evenrank.linear.exposure_objective import ExposureObjective, descend, descend_halving
 from evenrank.linear.path import FairnessPath
 from evenrank.moments import group_shares
 from evenrank.progress import bar
@@ -30,6 +30,7 @@ from evenrank.row_checks import as_array, unmasked
 
 WEIGHTINGS = ("queries", "rows")
 SOLVERS = ("lbfgs", "gd")
+LARGEST_GAMMA = 1e9
 
 
 def _shifted(y: ArrayLike) -> ArrayLike:
@@ -90,12 +91,32 @@ def deltr_path(
     spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
     if not standardize:
         center, spread = np.zeros_like(center), np.ones_like(spread)
-    objective = ExposureObjective((X - center) / spread, train, strengths, code, weighting=weighting)
+    if strengths.max() > LARGEST_GAMMA:
+        warnings.warn(
+            f"gamma above {LARGEST_GAMMA:g} trains as {LARGEST_GAMMA:g}: beyond it the exposure term leaves "
+            "the loss no digits",
+            DataWarning,
+            stacklevel=2,
+        )
+    used = np.minimum(strengths, LARGEST_GAMMA)
+    objective = ExposureObjective((X - center) / spread, train, used, code, weighting=weighting)
     start = np.tile(initial_weights(init, X.shape[1]) * spread, (len(strengths), 1))
     steps = 3000 if max_iter is None else max_iter
     if solver == "gd":
-        theta, _ = descend(objective, start, learning_rate=learning_rate, max_iter=steps, progress=progress)
-        value = objective(theta, np.arange(len(theta)))[0]
+        theta, curve = descend(objective, start, learning_rate=learning_rate, max_iter=steps, progress=progress)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = objective(theta, np.arange(len(theta)))[0]
+        lost = np.flatnonzero(~(value <= curve[0]))
+        if len(lost):
+            warnings.warn(
+                f"gd diverged with learning_rate={learning_rate:g} at {len(lost)} of {len(strengths)} strengths (from "
+                f"gamma={strengths[lost].min():g} on); these were trained again in steps halved until they lead "
+                "downhill. Lower learning_rate, or use solver='lbfgs'",
+                DataWarning,
+                stacklevel=2,
+            )
+            theta[lost] = descend_halving(objective, lost, start[lost], learning_rate=learning_rate, max_iter=steps)
+            value = objective(theta, np.arange(len(theta)))[0]
     else:
         theta, value, converged = lbfgs.minimise(
             objective, start, max_iter=steps, tolerance=tolerance, progress=progress
@@ -105,6 +126,8 @@ def deltr_path(
                 f"DELTR did not converge in {steps} iterations at {(~converged).sum()} strengths", stacklevel=2
             )
     coef = theta / spread
+    if not np.isfinite(coef).all():
+        raise DataError("DELTR gave weights that are not finite: features are too large. Rescale them.")
     d = train.n_features
     path = FairnessPath(
         coef=coef[:, :d],

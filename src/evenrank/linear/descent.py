@@ -5,6 +5,7 @@ Weights are those of the standardised columns of a `Design`; Θ is (models, widt
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,10 +13,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, DataWarning
 from evenrank.notions import Pairs
 from evenrank.progress import Progress, warn_interrupted
 from evenrank.targets import FairnessTerm
+
+LAST = 4  # Θ looked at to see whether descent diverged
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +30,18 @@ class Term:
 
 
 class Penalised(Protocol):
-    """What descent needs of a penalty: the shape of Θ, (models, width), and a subgradient there."""
+    """What descent needs of a penalty α·Γ: the shape of Θ, (models, width), the strengths, Γ and a subgradient."""
+
+    alphas: NDArray[np.float64]
 
     @property
     def shape(self) -> tuple[int, int]: ...
 
+    def gamma(self, theta: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
     def subgradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+    def at(self, alphas: NDArray[np.float64]) -> Penalised: ...
 
 
 class Penalty:
@@ -55,6 +64,17 @@ class Penalty:
         # Few contrasts: one product for all models. Many (one a query): a model meets only its own notion's.
         self.together = len(self.rows) <= 4 * len(terms) and all(term.pairs.across == "mean" for term in terms)
 
+    def at(self, alphas: NDArray[np.float64]) -> Penalty:
+        """The same with other strengths."""
+        return Penalty(self.terms, alphas)
+
+    def gamma(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Γ, (models,)."""
+        out = np.empty(len(theta))
+        for term, (models, _) in zip(self.terms, self.parts, strict=True):
+            out[models] = term.pairs.value(term.rows @ theta[models].T)
+        return out
+
     def subgradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of α·Γ in the weights, (models, width)."""
         if self.together:
@@ -72,6 +92,15 @@ class TargetPenalty:
     def __init__(self, Z: NDArray[np.float64], terms: Sequence[FairnessTerm], alphas: NDArray[np.float64]) -> None:
         self.Z, self.terms, self.alphas = Z, terms, alphas
         self.shape = len(terms) * len(alphas), Z.shape[1]
+
+    def at(self, alphas: NDArray[np.float64]) -> TargetPenalty:
+        """The same with other strengths."""
+        return TargetPenalty(self.Z, self.terms, alphas)
+
+    def gamma(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Γ, (models,)."""
+        parts = np.split(theta, len(self.terms))
+        return np.concatenate([term.value(self.Z @ part.T) for term, part in zip(self.terms, parts, strict=True)])
 
     def subgradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of α·Γ in the weights, (models, width)."""
@@ -91,22 +120,72 @@ def descend(
     *,
     learning_rate: float,
     steps: int,
+    capped: bool = False,
     progress: Progress | None = None,
-) -> tuple[NDArray[np.float64], int]:
-    """Full-batch (sub)gradient descent from 0: Θ and the steps taken, fewer than asked if interrupted."""
+) -> tuple[list[NDArray[np.float64]], int]:
+    """Full-batch (sub)gradient descent from 0: the last few Θ, and the steps taken, fewer than asked if interrupted.
+
+    With ``capped`` the penalty's part of a step ends where Γ would be 0 (`capped_step`), whatever the strength. What
+    jumps to and fro passes 0 now and then, so that divergence shows in several Θ only.
+    """
     theta = np.zeros(penalty.shape)
+    strengths = np.tile(penalty.alphas, len(theta) // len(penalty.alphas))
+    unit = penalty.at(np.ones_like(penalty.alphas)) if capped else penalty
     taken = 0
+    last = [theta]
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             for taken in range(1, steps + 1):
-                gradient = loss_gradient(theta) + 2 * ridge * theta + penalty.subgradient(theta)
-                theta -= learning_rate * gradient
+                gradient = loss_gradient(theta) + 2 * ridge * theta
+                if capped:
+                    slope = unit.subgradient(theta)
+                    length = capped_step(unit.gamma(theta), (slope**2).sum(axis=1), learning_rate * strengths)
+                    theta = theta - (learning_rate * gradient + length[:, None] * slope)
+                else:
+                    theta = theta - learning_rate * (gradient + penalty.subgradient(theta))
+                last = [*last[-LAST + 1 :], theta]
                 if progress is not None and (taken % 50 == 0 or taken == steps):
                     progress(taken / steps)
     except KeyboardInterrupt:
         warn_interrupted(taken, steps, "steps")
-    if not np.isfinite(theta).all():
-        raise ConfigError(
-            f"gradient descent diverged with learning_rate={learning_rate:g}. Lower it, or keep scale='train'."
-        )
-    return theta, taken
+    return last, taken
+
+
+def capped_step(
+    gamma: NDArray[np.float64], square: NDArray[np.float64], length: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """How far to go down Γ: ``length``, but not past the point where Γ, followed along its slope, is 0.
+
+    ``square`` is the slope's squared norm. Such a step never takes Θ further from where Γ vanishes.
+    """
+    with np.errstate(over="ignore"):
+        return np.minimum(length, gamma / np.where(square > 0, square, 1))
+
+
+def diverged(
+    start: float, rise: NDArray[np.float64], alphas: NDArray[np.float64], gamma: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Which models went uphill, (models,).
+
+    At Θ = 0, where descent begins, the loss is ``start`` and Γ is 0. A model has diverged if its loss ends above that
+    (``rise`` > 0), or its penalty alone is ten times that: then steps of the penalty are longer than all there is to
+    close. What plain steps leave of the gap at the paper's strengths is less.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        penalty = np.where(alphas > 0, alphas * gamma, 0.0)
+        return ~((rise <= 1e-9 * start) & (penalty <= 10 * start))
+
+
+def warn_diverged(solver: str, lost: NDArray[np.bool_], alphas: NDArray[np.float64], learning_rate: float) -> None:
+    """Say which strengths were trained again with shorter steps."""
+    warnings.warn(
+        f"{solver} diverged with learning_rate={learning_rate:g} at {lost.sum()} of {len(lost)} strengths (from "
+        f"alpha={alphas[lost].min():g} on); these were trained again in the longest steps that are stable. "
+        "Lower learning_rate, or use solver='exact'",
+        DataWarning,
+        stacklevel=4,
+    )
+
+
+def still_diverged(solver: str, learning_rate: float) -> ConfigError:
+    return ConfigError(f"{solver} diverged with learning_rate={learning_rate:g}. Lower it, or keep scale='train'.")

@@ -128,6 +128,30 @@ class Design:
 
         return slope
 
+    def start(self, loss: Loss) -> float:
+        """The mean loss of scores that are all 0."""
+        data = self.data
+        target = data.relevant.astype(float) if loss.binary else data.relevance
+        return float(np.average(loss.value(np.zeros(data.n_rows), target), weights=data.sample_weight))
+
+    def rise(self, loss: Loss, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean loss with its ridge at Θ less that at 0, (models,): above 0 where descent went uphill."""
+        ridge = np.asarray((self.ridge * theta**2).sum(axis=1))
+        if loss.name == "squared":
+            second, cross = self.quadratic()
+            return np.asarray(ridge + ((theta @ second - 2 * cross) * theta).sum(axis=1))
+        for Z, relevance, weight in self.blocks(loss)():
+            scores = Z @ theta.T
+            ridge += weight @ (loss.value(scores, relevance[:, None]) - loss.value(0 * scores, relevance[:, None]))
+        return ridge
+
+    def steepest(self, loss: Loss) -> float:
+        """The largest curvature of the mean loss with its ridge; descent is stable in steps of up to 1 over it."""
+        second, _ = self.quadratic()
+        if not np.isfinite(second).all():
+            return np.inf
+        return float(loss.steepest * np.linalg.eigvalsh(second)[-1] + 2 * self.ridge.max(initial=0))
+
     def in_own_units(self, theta: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
         """Coefficients (models, d), intercepts (models,) and, if group-aware, offsets of the groups (models, G)."""
         d, columns = self.data.n_features, len(self.spread)

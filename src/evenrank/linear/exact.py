@@ -45,20 +45,25 @@ def exact(
         if loss.name == "squared":
             white = Whitened.of(second + np.diag(design.ridge), cross, term.rows)
             if relative:
-                alpha = alphas * vanishing_strength(white, term.pairs.weight)
-            x, u = boxqp.solve(white.F, white.y, alpha[:, None] * term.pairs.weight / 2)
+                # The largest number stands for a product beyond it: the path is constant there.
+                with np.errstate(over="ignore"):
+                    alpha = np.minimum(alphas * vanishing_strength(white, term.pairs.weight), np.finfo(float).max)
+            beta = alpha[:, None] * term.pairs.weight
+            share = boxqp.saturation(white.F, white.y, beta / 2)
+            beta *= share[:, None]
+            x, u = boxqp.solve(white.F, white.y, beta / 2)
             theta = x @ white.L.T
             problems.append((white, term.pairs.weight))
         else:
-            theta, u = newton(design, loss, term, alpha, progress=progress)
-        slope = design.slope(loss)(theta) + 2 * design.ridge * theta
-        slope += (alpha[:, None] * term.pairs.weight * u) @ term.rows
+            theta, u, share = newton(design, loss, term, alpha, progress=progress)
+            beta = alpha[:, None] * term.pairs.weight * share[:, None]
+        slope = design.slope(loss)(theta) + 2 * design.ridge * theta + (beta * u) @ term.rows
         # u must also be a subgradient of |·| at the gaps: it stays where it is when pushed along them within its box.
-        off = alpha[:, None] * term.pairs.weight * (np.clip(u + theta @ term.rows.T, -1, 1) - u)
+        off = beta * (np.clip(u + theta @ term.rows.T, -1, 1) - u)
         thetas.append(theta)
         strengths.append(alpha)
         residuals.append(np.maximum(np.abs(slope).max(axis=1), np.abs(off).max(axis=1, initial=0)))
-        multipliers.append(u)
+        multipliers.append(u * share[:, None])
     J = max(u.shape[1] for u in multipliers)
     return Solution(
         np.concatenate(thetas),
@@ -89,10 +94,13 @@ class Whitened:
 
 def vanishing_strength(white: Whitened, weight: NDArray[np.float64]) -> float:
     """α*: the smallest strength whose gaps are all 0 (the least largest multiplier that balances the loss)."""
-    left, size, right = np.linalg.svd(white.F, full_matrices=False)
+    lengths = np.linalg.norm(white.F, axis=1)
+    # Of rows of one length, so that a gap far smaller than another counts as one too.
+    left, size, right = np.linalg.svd(white.F / np.where(lengths > 0, lengths, 1)[:, None], full_matrices=False)
     rank = int((size > 1e-10 * size.max(initial=0)).sum())
     if rank == 0:
         return 0.0
+    weight = weight * lengths
     balance = (left[:, :rank] * size[:rank]).T * (weight / 2)
     target = right[:rank] @ white.y
     if rank == len(weight):
@@ -123,24 +131,25 @@ def newton(
     *,
     progress: Progress | None = None,
     tolerance: float = 1e-13,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The minimiser of any smooth convex loss + α·Γ, by Newton steps each of which is the exact quadratic problem.
 
-    The kink of |·| is inside the quadratic problem, where it is solved exactly, so convergence is Newton's.
+    The kink of |·| is inside the quadratic problem, where it is solved exactly, so convergence is Newton's. Of a huge α
+    only as much is used as the steps so far have needed (`boxqp.saturation`); the share is returned with θ and u.
     """
     rows, ridge = design.blocks(loss), design.ridge
     models, d = len(alphas), term.rows.shape[1]
     theta, u = np.zeros((models, d)), np.zeros((models, len(term.rows)))
-    beta = alphas[:, None] * term.pairs.weight
+    beta, share = alphas[:, None] * term.pairs.weight, np.full(models, np.nan)
 
     def objective(at: NDArray[Any], which: NDArray[Any]) -> NDArray[Any]:
-        total = (ridge * at**2).sum(axis=1) + (beta[which] * np.abs(at @ term.rows.T)).sum(axis=1)
+        used = beta[which] * share[which, None]
+        total = (ridge * at**2).sum(axis=1) + (used * np.abs(at @ term.rows.T)).sum(axis=1)
         for Z, relevance, weight in rows():
             total += weight @ loss.value(Z @ at.T, relevance[:, None])
         return np.asarray(total)
 
     todo = np.arange(models)
-    value = objective(theta, todo)
     for step in range(NEWTON_STEPS):
         now = theta[todo]
         gradient, hessian = 2 * ridge * now, np.repeat(np.diag(2 * ridge)[None], len(todo), axis=0)
@@ -151,27 +160,28 @@ def newton(
             for model, bend in enumerate(curvature):
                 hessian[model] += (Z * bend[:, None]).T @ Z
         white = Whitened.of(hessian, (hessian @ now[:, :, None])[:, :, 0] - gradient, term.rows)
-        x, u[todo] = boxqp.solve(white.F, white.y, beta[todo])
+        share[todo] = np.fmax(share[todo], boxqp.saturation(white.F, white.y, beta[todo]))
+        x, u[todo] = boxqp.solve(white.F, white.y, beta[todo] * share[todo, None])
         move = (white.L @ x[:, :, None])[:, :, 0] - now
         decrement = (move * (hessian @ move[:, :, None])[:, :, 0]).sum(axis=1)
         length = np.ones(len(todo))
+        value = objective(now, todo)
         for _ in range(30):
             trial = objective(now + length[:, None] * move, todo)
-            worse = trial > value[todo] - 1e-4 * length * decrement + 1e-15 * np.abs(value[todo])
+            worse = trial > value - 1e-4 * length * decrement + 1e-15 * np.abs(value)
             if not worse.any():
                 break
             length[worse] /= 2
         theta[todo] = now + length[:, None] * move
-        value[todo] = trial
         # On separable data the decrement vanishes while the scores grow for ever.
         swing = np.max([np.abs(Z @ move.T).max(axis=0) for Z, _, _ in rows()], axis=0)
         todo = todo[(decrement > tolerance) | (swing > 1e-3)]
         if progress is not None:
             progress(1 - len(todo) / models * (1 - (step + 1) / NEWTON_STEPS))
         if len(todo) == 0:
-            return theta, u
+            return theta, u, share
     warnings.warn(
         f"{loss.name} loss did not converge at {len(todo)} of {models} strengths (separable data?); set ridge > 0",
         stacklevel=3,
     )
-    return theta, u
+    return theta, u, share

@@ -106,9 +106,32 @@ def descend(
     """Plain gradient descent: Θ, and the values before each step, (max_iter, models)."""
     theta, models = start.copy(), np.arange(len(start))
     curve = np.empty((max_iter, len(start)))
-    for step in range(max_iter):
-        curve[step], slope = objective(theta, models)
-        theta = theta - learning_rate * slope
-        if progress is not None and step % 100 == 0:
-            progress(step / max_iter)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for step in range(max_iter):
+            curve[step], slope = objective(theta, models)
+            theta = theta - learning_rate * slope
+            if progress is not None and step % 100 == 0:
+                progress(step / max_iter)
     return theta, curve
+
+
+def descend_halving(
+    objective: Callable[..., tuple[NDArray[Any], NDArray[Any]]],
+    models: NDArray[np.int64],
+    start: NDArray[np.float64],
+    *,
+    learning_rate: float,
+    max_iter: int,
+) -> NDArray[np.float64]:
+    """Gradient descent of some models in steps of ``learning_rate``, halved while they lead uphill."""
+    theta = start.copy()
+    rate = np.full(len(models), learning_rate)
+    value, slope = objective(theta, models)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(max_iter):
+            trial = theta - rate[:, None] * slope
+            trial_value, trial_slope = objective(trial, models)
+            lower = trial_value <= value
+            theta[lower], value[lower], slope[lower] = trial[lower], trial_value[lower], trial_slope[lower]
+            rate[~lower] /= 2
+    return theta

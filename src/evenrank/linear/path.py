@@ -13,11 +13,11 @@ from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.linear import sgd
-from evenrank.linear.descent import Penalised, Penalty, descend
+from evenrank.linear.descent import Penalised, Penalty, descend, diverged, still_diverged, warn_diverged
 from evenrank.linear.design import Design
 from evenrank.linear.exact import Solution, Whitened, exact, vanishing_strength
 from evenrank.linear.scores import linear_scores
-from evenrank.losses import LOSSES
+from evenrank.losses import LOSSES, Loss
 from evenrank.moments import group_shares
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.progress import Progress
@@ -193,27 +193,16 @@ def fairness_path(
             penalty = Penalty(design.terms(), strengths)
         else:
             penalty = design.target_penalty(bound, strengths, LOSSES[loss])
-        theta, taken = descend(
-            design.slope(LOSSES[loss]), penalty, design.ridge, learning_rate=rate, steps=max_iter, progress=progress
-        )
-        solved = Solution(theta, np.tile(strengths, penalty.shape[0] // len(strengths)), steps=taken)
+        solved = _stable_descent(design, LOSSES[loss], penalty, rate, max_iter, progress)
     else:
         cells = [Cells.of(item, grouping) for grouping in groupings for item in design.notions]
-        theta, taken = sgd.train(
-            design,
-            cells,
-            strengths,
-            LOSSES[loss],
-            learning_rate=rate,
-            epochs=epochs,
-            batch_queries=batch_queries,
-            batch_items=batch_items,
-            seed=seed,
-            progress=progress,
-        )
+        schedule = sgd.Schedule(rate, epochs, batch_queries, batch_items, seed)
+        theta, taken = sgd.train(design, cells, strengths, LOSSES[loss], schedule, progress=progress)
         solved = Solution(theta, np.tile(strengths, max(1, len(cells))), steps=taken)
 
     coef, intercept, offset = design.in_own_units(solved.theta)
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise DataError("training gave weights that are not finite: features or relevance are too large. Rescale them.")
     # Where nothing is penalised, one solution serves every grouping and notion.
     copies = 1 if penalised else len(groupings) * len(notions)
     return FairnessPath(
@@ -230,6 +219,31 @@ def fairness_path(
         steps=solved.steps,
         problems=solved.problems if penalised else (),
     )
+
+
+def _stable_descent(
+    design: Design, loss: Loss, penalty: Penalised, rate: float, steps: int, progress: Progress | None
+) -> Solution:
+    """Plain descent; the strengths that diverge are trained again in the longest steps that are stable."""
+    slope = design.slope(loss)
+    last, taken = descend(slope, penalty, design.ridge, learning_rate=rate, steps=steps, progress=progress)
+    theta = last[-1]
+    alphas = np.tile(penalty.alphas, len(theta) // len(penalty.alphas))
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        start = design.start(loss)
+        each = [diverged(start, design.rise(loss, at), alphas, penalty.gamma(at)) for at in last]
+    lost = np.any(each, axis=0)
+    if taken == steps and lost.any():
+        warn_diverged("gd", lost, alphas, rate)
+        some = lost.reshape(-1, len(penalty.alphas)).any(axis=0)
+        shorter = min(rate, 1 / design.steepest(loss))
+        again = penalty.at(penalty.alphas[some])
+        (*_, stable), _ = descend(slope, again, design.ridge, learning_rate=shorter, steps=steps, capped=True)
+        theta[np.tile(some, len(theta) // some.size)] = stable
+    if not np.isfinite(theta).all():
+        raise still_diverged("gd", rate)
+    return Solution(theta, alphas, steps=taken)
 
 
 def _names(notion: Any) -> list[Any]:

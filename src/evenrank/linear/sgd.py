@@ -3,42 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError
+from evenrank.linear.descent import capped_step, diverged, still_diverged, warn_diverged
 from evenrank.linear.design import Design
 from evenrank.losses import Loss
-from evenrank.moments import group_indicators, group_shares
+from evenrank.moments import contrast_rows, group_indicators, group_shares
 from evenrank.notions import Cells, Contrast
 from evenrank.progress import Progress, warn_interrupted
 from evenrank.ranking import Ranking
 from evenrank.row_checks import MappedPages
 
+HARMLESS = 0.01  # learning rate times strength up to which a step of the penalty cannot carry the scores away
 
-@np.errstate(over="ignore", invalid="ignore")  # weights that diverge are told of once, at the end
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the queries are gone through: batches of ``batch_queries`` with at most ``batch_items`` items each.
+
+    A longer list gives a fresh random draw every epoch.
+    """
+
+    learning_rate: float
+    epochs: int
+    batch_queries: int
+    batch_items: int | None
+    seed: int
+
+
 def train(
     design: Design,
     settings: Sequence[Cells],
     alphas: NDArray[np.float64],
     loss: Loss,
+    schedule: Schedule,
     *,
-    learning_rate: float,
-    epochs: int,
-    batch_queries: int,
-    batch_items: int | None,
-    seed: int,
     progress: Progress | None = None,
 ) -> tuple[NDArray[np.float64], int]:
     """Θ (settings · strengths, width), and the batches taken.
 
-    A batch is ``batch_queries`` queries with at most ``batch_items`` items each (a longer list gives a fresh random
-    draw every epoch). The gap is the batch's own, so the penalty is a biased estimate of the whole's.
+    The gap is the batch's own, so the penalty is a biased estimate of the whole's. Strengths that diverge are trained
+    again in the longest steps that are stable.
     """
-    data = design.data
+    rate = schedule.learning_rate
+    theta, rise, taken = _passes(design, settings, alphas, loss, schedule, progress=progress)
+    strengths = np.tile(alphas, len(theta) // len(alphas))
+    if rise is not None:
+        gamma = np.zeros(len(theta))
+        if rate * alphas.max() > HARMLESS:
+            with np.errstate(over="ignore", invalid="ignore"):
+                gamma = _whole_gamma(design, settings, theta)
+        at_0 = design.start(loss)
+        # Small batches are worse than scores of 0 by chance, but not by as much again.
+        lost = diverged(at_0, rise - at_0, strengths, gamma)
+        if lost.any():
+            warn_diverged("sgd", lost, strengths, rate)
+            some = lost.reshape(-1, len(alphas)).any(axis=0)
+            stable, _, _ = _passes(design, settings, alphas[some], loss, schedule, capped=True)
+            theta[np.tile(some, len(theta) // some.size)] = stable
+    if not np.isfinite(theta).all():
+        raise still_diverged("sgd", rate)
+    return theta, taken
+
+
+@np.errstate(over="ignore", invalid="ignore")  # weights that diverge are told of once, at the end
+def _passes(
+    design: Design,
+    settings: Sequence[Cells],
+    alphas: NDArray[np.float64],
+    loss: Loss,
+    schedule: Schedule,
+    *,
+    capped: bool = False,
+    progress: Progress | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int]:
+    """Θ, by how much the loss of the last epoch's batches is above that of scores 0 (None if interrupted), batches."""
+    data, rate = design.data, schedule.learning_rate
     dtype: Any = np.float64 if data.features.dtype == np.float64 else np.float32
     columns = len(design.center)
     weights = np.zeros((columns, max(1, len(settings)) * len(alphas)), dtype)
@@ -48,16 +93,19 @@ def train(
     ridge = 2 * design.ridge[:columns, None].astype(dtype)
     target = (data.relevant if loss.binary else data.relevance).astype(dtype)
     indicators = group_indicators(data.group, group_shares(data)).astype(dtype) if design.group_aware else None
-    penalty = BatchPenalty(settings, alphas, design, dtype) if settings else None
+    penalty = BatchPenalty(settings, np.ones_like(alphas) if capped else alphas, design, dtype) if settings else None
+    limits = np.tile(alphas, max(1, len(settings)))
     pages = MappedPages(data.features)
-    rng = np.random.default_rng(seed)
-    batches = -(-data.n_queries // batch_queries)
+    rng = np.random.default_rng(schedule.seed)
+    batches = -(-data.n_queries // schedule.batch_queries)
+    rise = np.zeros(weights.shape[1])
     taken = 0
     try:
-        for _ in range(epochs):
+        for epoch in range(schedule.epochs):
             shuffled = data.sorted_queries[rng.permutation(data.n_queries)]
-            for start in range(0, data.n_queries, batch_queries):
-                rows, unit, n_units = _batch_rows(data, shuffled[start : start + batch_queries], batch_items, rng)
+            for start in range(0, data.n_queries, schedule.batch_queries):
+                queries = shuffled[start : start + schedule.batch_queries]
+                rows, unit, n_units = _batch_rows(data, queries, schedule.batch_items, rng)
                 X = np.asarray(data.features[rows]).astype(dtype, copy=False)
                 pages.read(len(rows) * data.n_features * data.features.itemsize)
                 if indicators is not None:
@@ -67,20 +115,44 @@ def train(
                 scores = X @ weights + intercept
                 share = np.full(len(rows), 1 / len(rows)) if data.sample_weight is None else data.sample_weight[rows]
                 share = (share / max(share.sum(), np.finfo(float).tiny)).astype(dtype)
-                slope = loss.gradient(scores, target[rows][:, None]) * share[:, None]
+                judged = target[rows][:, None]
+                slope = loss.gradient(scores, judged) * share[:, None]
+                if epoch == schedule.epochs - 1:
+                    rise += share @ (loss.value(scores, judged) - loss.value(np.zeros_like(judged), judged)) / batches
+                step = rate
+                if capped:
+                    square = (share @ (X.astype(np.float64) ** 2)).sum() + 1
+                    step = min(rate, 1 / (loss.steepest * float(square) + 2 * design.ridge.max(initial=0)))
                 if penalty is not None:
-                    slope += penalty.subgradient(scores, rows, unit, n_units)
-                weights -= dtype(learning_rate) * (X.T @ slope + ridge * weights)
+                    gamma, down = penalty.subgradient(scores, rows, unit, n_units)
+                    if capped:
+                        weights_down = (X.T @ down).astype(np.float64)
+                        length = capped_step(gamma, (weights_down**2).sum(axis=0), rate * limits)
+                        weights -= (length * weights_down).astype(dtype)
+                    else:
+                        slope += down
+                weights -= dtype(step) * (X.T @ slope + ridge * weights)
                 if design.width > columns:
-                    intercept -= dtype(learning_rate) * slope.sum(axis=0)
+                    intercept -= dtype(step) * slope.sum(axis=0)
                 taken += 1
                 if progress is not None:
-                    progress(taken / (batches * epochs))
+                    progress(taken / (batches * schedule.epochs))
     except KeyboardInterrupt:
-        warn_interrupted(taken, batches * epochs, "batches")
-    if not (np.isfinite(weights).all() and np.isfinite(intercept).all()):
-        raise ConfigError(f"sgd diverged with learning_rate={learning_rate:g}. Lower it, or keep scale='train'.")
-    return np.vstack([weights, intercept]).T[:, : design.width].astype(np.float64), taken
+        warn_interrupted(taken, batches * schedule.epochs, "batches")
+    whole = taken == batches * schedule.epochs
+    theta = np.vstack([weights, intercept]).T[:, : design.width].astype(np.float64)
+    return theta, rise if whole else None, taken
+
+
+def _whole_gamma(design: Design, settings: Sequence[Cells], theta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Γ on all rows, (models,)."""
+    data, out = design.data, []
+    for cells, part in zip(settings, np.split(theta, max(1, len(settings))), strict=True):
+        units = (data.query_of_row, data.n_queries) if design.scope == "per_query" else (None, 1)
+        contrast = cells.contrast(slice(None), *units, across=design.across)
+        rows = contrast_rows(contrast, data, group_aware=design.group_aware) / design.spread
+        out.append(contrast.pairs.value(rows @ part[:, : rows.shape[1]].T))
+    return np.concatenate(out)
 
 
 class BatchPenalty:
@@ -100,8 +172,8 @@ class BatchPenalty:
 
     def subgradient(
         self, scores: NDArray[Any], rows: NDArray[np.int64], unit: NDArray[np.int64], n_units: int
-    ) -> NDArray[Any]:
-        """In the scores, (rows, models)."""
+    ) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """Γ times the strength, (models,), and its slope in the scores, (rows, models)."""
         codes = np.concatenate([np.where(cells.strata[:, rows], cells.group[rows], -1) for cells in self.settings])
         stratum, row = np.nonzero(codes >= 0)
         n_units = n_units if self.per_query else 1
@@ -115,8 +187,9 @@ class BatchPenalty:
             across=self.across,
             dtype=self.dtype,
         )
-        pairs = contrast.pairs
-        return contrast.pull_back(pairs.slope(contrast.gaps(scores)) * self.strength[pairs.block // n_units])
+        gaps = contrast.gaps(scores)
+        slope = contrast.pairs.slope(gaps) * self.strength[contrast.pairs.block // n_units]
+        return (slope * gaps).sum(axis=0, dtype=np.float64), contrast.pull_back(slope)
 
 
 def _batch_rows(

@@ -197,6 +197,10 @@ class Averaged(Contrast):
     def means(self, values: NDArray[Any]) -> NDArray[Any]:
         return self.memory.means(super().means(values), self.cell_weight)
 
+    def gaps(self, values: NDArray[Any]) -> NDArray[Any]:
+        means = self.means(values)  # once: each call counts as a batch
+        return np.asarray(means[self.pairs.a] - means[self.pairs.b])
+
 
 class SmoothedByModel(FairnessTerm):
     """The term with an ε ≥ 0 for each model, (models,)."""
