@@ -29,7 +29,7 @@ sys.path.insert(0, str(TESTS))
 from model_mutations import hostile_file  # noqa: E402
 from model_scores import scores_of  # noqa: E402
 
-NAME = "model files"
+NAME = "model_files"
 EXTRA: str | None = None  # kinds whose library is absent are left out
 PATIENCE = 10.0  # seconds a case may take
 GROWTH = 300_000  # kilobytes a case may add
