@@ -15,7 +15,7 @@ def rounding(rows: Any, dtype: Any = np.float64) -> Any:
 
     Examples
     --------
-    >>> rounding(10_000) < 4e-14
+    >>> bool(rounding(10_000) < 4e-14)
     True
     """
     return np.finfo(dtype).eps * (64 + np.sqrt(rows))

@@ -271,7 +271,7 @@ IN_THE_MODEL = {
     "Parquet as model": Case("rank good.csv -m good.parquet -o out.csv", "good.parquet is not an evenrank model"),
     "folder as model": Case("rank good.csv -m folder -o out.csv", "cannot read the model file folder"),
     "other JSON": model('{"weights": {}}', 'it has no "format": "evenrank-model".'),
-    "other version": model({"version": 2}, "bad.json has model version 2; this evenrank reads version 1."),
+    "other version": model({"version": 3}, "bad.json has model version 3; this evenrank reads versions 1 and 2."),
     "other kind": model({"kind": "Forest"}, "bad.json holds a 'Forest'; this evenrank knows FairLinearRanker"),
     "other parameter": model({"parameters": {"beta": 1}}, "has no parameter 'beta'."),
     "weight of text": model({"weights": {"x": "a lot"}}, "'weights' must hold 1 finite numbers"),
