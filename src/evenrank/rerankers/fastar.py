@@ -248,8 +248,8 @@ class _Lists:
         shape = (len(queries), shares)
         taken = [np.zeros(shape, np.int64), np.zeros(shape, np.int64)]
         column = np.broadcast_to(np.arange(shares), shape)
-        rows = _ranges(self.data.query_ptr[queries], self.data.lengths[queries])
-        place[rows] = -1
+        query_rows = _ranges(self.data.query_ptr[queries], self.data.lengths[queries])
+        place[query_rows] = -1
         for i in range(depth):
             head, left = [], []
             for kind in (0, 1):
@@ -264,7 +264,7 @@ class _Lists:
             taken[1] += choose_protected
             taken[0] += ~choose_protected
         # Rows without a place follow in score order.
-        ordered = self.by_rank[rows]
+        ordered = self.by_rank[query_rows]
         rest = place[ordered] < 0
         before: NDArray[np.int64] = np.cumsum(rest, axis=0) - rest
         first = np.cumsum(self.data.lengths[queries]) - self.data.lengths[queries]
