@@ -230,7 +230,7 @@ def resampled_ratios(sums: Sequence[Sums], *, replicates: int, seed: int) -> lis
     Returns
     -------
     list of ndarray
-        (r, replicates) for each of ``sums``.
+        One per entry of ``sums``, (r, replicates).
     """
     parts = [part for each in sums for part in ((each.weights, each.top), (each.weights, each.weights.weight))]
     columns = Columns(parts)

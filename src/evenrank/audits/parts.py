@@ -127,9 +127,9 @@ class Parts:
     def __add__(self, other: Parts) -> Parts:
         """Join them with the parts at larger cut-offs."""
         return Parts(
-            _by(self.findings + other.findings, lambda one: (one.across, one.measure)),
-            _by(self.rates + other.rates, lambda one: one.stratum),
-            _by(self.certificates + other.certificates, lambda one: MeasureAt.of(one.measure).name),
+            _by(self.findings + other.findings, lambda part: (part.across, part.measure)),
+            _by(self.rates + other.rates, lambda part: part.stratum),
+            _by(self.certificates + other.certificates, lambda part: MeasureAt.of(part.measure).name),
             self.influences + other.influences,
         )
 

@@ -143,7 +143,7 @@ def collect(paths: Sequence[Path], limit: int | None, folder: Path, texts: TextP
         The rest.
     """
     ids: list[int | str] = []
-    seen: set[int | str] = set()
+    known_ids: set[int | str] = set()
     ends, relevance, suffix = array("q", [0]), array("B"), array("i")
     code_of: dict[str, int] = {}
     empty = 0
@@ -151,11 +151,11 @@ def collect(paths: Sequence[Path], limit: int | None, folder: Path, texts: TextP
         if not record.passages:
             empty += 1
             continue
-        if record.query_id in seen:
+        if record.query_id in known_ids:
             raise DataError(
                 f"{_named(paths)}: query_id {record.query_id!r} occurs twice; one record per query is needed."
             )
-        seen.add(record.query_id)
+        known_ids.add(record.query_id)
         for passage in record.passages:
             relevance.append(passage.selected)
             domain = domain_suffix(passage.url)

@@ -176,9 +176,9 @@ class SoftExposure(Listwise):
     def _list_steepness(self, lists: Lists) -> tuple[Lists, Lists]:
         rank, lead, bend, _, spread, equal = self._pairs(lists)
         width = self.temperature * spread
-        own = bend.sum(axis=2) - np.asarray(0.25, lists.dtype)
+        on_rank = bend.sum(axis=2) - np.asarray(0.25, lists.dtype)
         twist = (bend * (1 - 2 * sigmoid(lead))).sum(axis=2)
         _, first, second = self._discount(rank)
         # Twice what the row's own score does: while it goes up, those it is compared with may go down.
-        steep, bent = 2 * np.abs(first * own) / width, 2 * np.abs(second * own**2 + first * twist) / width**2
+        steep, bent = 2 * np.abs(first * on_rank) / width, 2 * np.abs(second * on_rank**2 + first * twist) / width**2
         return np.where(equal, 0, steep), np.where(equal, 0, bent)
