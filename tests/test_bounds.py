@@ -158,8 +158,14 @@ def test_min_share():
             lambda d, s: bounds.uniform("dp", n_queries=0, list_length=7, vc=3, min_share=0.1),
             "n_queries must be a whole",
         ),
-        (lambda d, s: bounds.uniform("dp", n_queries=9, list_length=7, vc=3, min_share=0), "min_share must be above 0"),
-        (lambda d, s: bounds.fixed("dp", n_queries=9, min_share=0.1, delta=1), "delta must be above 0 and below 1"),
+        (
+            lambda d, s: bounds.uniform("dp", n_queries=9, list_length=7, vc=3, min_share=0),
+            "min_share must be a finite number > 0 and ≤ 1",
+        ),
+        (
+            lambda d, s: bounds.fixed("dp", n_queries=9, min_share=0.1, delta=1),
+            "delta must be between 0 and 1, ends excluded",
+        ),
         (lambda d, s: bounds.fixed("parity", n_queries=9, min_share=0.1), "notion must be one of"),
         (lambda d, s: bounds.queries_needed("dp", 0.1, bound="uniform", min_share=0.1), "needs vc"),
         (lambda d, s: bounds.queries_needed("dp", 0.1, bound="magic", min_share=0.1), "bound must be one of"),

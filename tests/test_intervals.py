@@ -445,7 +445,7 @@ def test_one_query_has_no_interval() -> None:
 
 def test_a_matrix_of_scores_has_no_interval() -> None:
     scores, data = example()
-    with pytest.raises(DataError, match="intervals take one score a row"):
+    with pytest.raises(DataError, match="intervals take one score per row"):
         interval(np.column_stack([scores, scores]), data, "dp@1")
 
 

@@ -21,10 +21,24 @@ ROUNDING = 1e-12  # a swap of all queries, or of those that do not differ, is as
 
 @dataclass(frozen=True)
 class Comparison:
-    """A measure of two rankings of the same queries; ``difference`` is b's minus a's.
+    """A measure of two rankings of the same queries.
 
-    ``p_value`` is from swapping the two rankings query by query at random; ``adjusted`` is corrected (Holm) for all the
-    measures compared together.
+    Attributes
+    ----------
+    measure : str
+        The measure.
+    a, b : float
+        Its value for each ranking.
+    difference : float
+        b's value minus a's.
+    low, high : float
+        The confidence interval of the difference.
+    p_value : float
+        From swapping the two rankings query by query at random.
+    adjusted : float
+        The p-value corrected (Holm) for all the measures compared together.
+    confidence : float
+        The confidence of the interval.
     """
 
     measure: str
@@ -49,12 +63,34 @@ def compare(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> list[Comparison]:
-    """Two rankings of the same queries (before and after, A and B), paired by query.
+    """Compare two rankings of the same queries (before and after, A and B), paired by query.
 
     Intervals of the differences come from resampling queries, both rankings together; where the sign of a gap is not
     clear they allow for either. P-values come from a randomisation test, which swaps the rankings of each query with
     probability ½ and is valid for any measure if, under the null hypothesis, it does not matter which ranking a query
     got.
+
+    Parameters
+    ----------
+    a, b : array-like
+        The scores of each ranking, (n,), in the caller's row order.
+    data : RankingData
+        The rows that the scores are of.
+    measures : sequence of str
+        The measures, such as ["eop@3", "ndcg@3"].
+    confidence : float
+        Between 0 and 1, ends excluded.
+    across : str
+        How more than two groups are combined: "mean" over all pairs, or "max".
+    replicates : int
+        The number of resamples, and of random swaps.
+    seed : int
+        Seeds both.
+
+    Returns
+    -------
+    list of Comparison
+        One per measure, in the order given.
 
     Examples
     --------
@@ -70,16 +106,16 @@ def compare(
     names = [measures] if isinstance(measures, str) else list(measures)
     first = RankedQueries(a, data)
     second = first.ranked_by(b)
-    found, p_values = [], []
+    entries, p_values = [], []
     for batch in first.batches([[name, name] for name in names], replicates=2 * replicates):
-        one, two = (ranked.statistics([names[i] for i in batch], across=across) for ranked in (first, second))
+        of_a, of_b = (ranked.statistics([names[i] for i in batch], across=across) for ranked in (first, second))
         if data.n_queries < 2:
             raise DataError(f"a comparison over queries needs at least two; the data has {data.n_queries}.")
-        sums = [[stat.sums for stat in stats] for stats in (one, two)]
+        sums = [[stat.sums for stat in stats] for stats in (of_a, of_b)]
         drawn = resampled_ratios([*sums[0], *sums[1]], replicates=replicates, seed=seed)
         swapped = swapped_ratios(*sums, replicates=replicates, seed=seed)
         for stat, other, *resampled, turned in zip(
-            one, two, drawn[: len(one)], drawn[len(one) :], swapped, strict=True
+            of_a, of_b, drawn[: len(of_a)], drawn[len(of_a) :], swapped, strict=True
         ):
             before, after = float(stat.value(stat.estimates)), float(stat.value(other.estimates))
             difference = after - before
@@ -89,11 +125,11 @@ def compare(
                 p = _p_value(stat, *turned, difference)
             low, high = np.clip([difference - reach, difference + reach], -1, 1).tolist()
             p_values.append(p)
-            found.append((stat.name, before, after, difference, low, high))
+            entries.append((stat.name, before, after, difference, low, high))
     adjusted = holm(np.array(p_values))
     return [
         Comparison(*entry, p_value=p, adjusted=float(corrected), confidence=confidence)
-        for entry, p, corrected in zip(found, p_values, adjusted, strict=True)
+        for entry, p, corrected in zip(entries, p_values, adjusted, strict=True)
     ]
 
 
@@ -108,17 +144,17 @@ def _p_value(stat: Statistic, left: NDArray[np.float64], right: NDArray[np.float
 
 
 def _reach(
-    one: Statistic, two: Statistic, first: NDArray[np.float64], second: NDArray[np.float64], confidence: float
+    a: Statistic, b: Statistic, drawn_a: NDArray[np.float64], drawn_b: NDArray[np.float64], confidence: float
 ) -> float:
     """How far the difference of two measures may be from the truth, from their resampled ratios (r, replicates)."""
-    if one.freedom < LEAST_FREEDOM:
+    if a.freedom < LEAST_FREEDOM:
         return np.inf
-    widen = t_over_normal(one.freedom, confidence) * np.sqrt(1 + 1 / one.freedom)
-    if one.pairs is None:
-        moves = [stat.gaps(drawn)[0] - stat.estimates[0] for stat, drawn in ((one, first), (two, second))]
+    widen = t_over_normal(a.freedom, confidence) * np.sqrt(1 + 1 / a.freedom)
+    if a.pairs is None:
+        moves = [stat.gaps(drawn)[0] - stat.estimates[0] for stat, drawn in ((a, drawn_a), (b, drawn_b))]
         sizes = np.abs(moves[1] - moves[0]) * widen
     else:
-        sizes = _moves_of_differences([one, two], [first, second], float(widen))
+        sizes = _moves_of_differences([a, b], [drawn_a, drawn_b], float(widen))
     return float(np.nanquantile(sizes, confidence))
 
 
@@ -177,8 +213,20 @@ def _signed_move(gaps: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArr
 
 
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Holm's correction: no more than the chosen share of false alarms among all the tests; NaN stays.
+    """Correct p-values by Holm's method, for the chance of any false alarm among all the tests.
 
+    Parameters
+    ----------
+    p_values : ndarray
+        (tests,); NaN where there is no test, which stays NaN and does not count.
+
+    Returns
+    -------
+    ndarray
+        The corrected p-values, (tests,).
+
+    Examples
+    --------
     >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
     [0.03, 0.06, 0.06]
     """

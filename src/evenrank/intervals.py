@@ -3,8 +3,8 @@
 Every measure here is a function of sums over queries (a ratio of two, or differences of such ratios), so the sums of
 each query are taken once. The bootstrap draws queries with replacement, which is a matrix product of counts with those
 sums; the analytic interval uses each query's influence on the estimate. Both are widened for few or unequal queries: by
-the jackknife's standard error, which leaves each query out in turn, and by Student's t for the effective number of
-queries in the rarest cell.
+the jackknife's standard error, which leaves out one query after the other, and by Student's t for the effective number
+of queries in the rarest cell.
 
 **Violations are absolute values**, and the usual intervals fail near 0: a resampled gap is almost never 0. But Γ is a
 seminorm of the signed gaps g, so |Γ(ĝ) − Γ(g)| ≤ Γ(ĝ − g) for any number of groups and strata. The interval is
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.checks import choose
+from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.query_sums import resampled_ratios
@@ -38,7 +38,21 @@ CONSTANT = 1e-24  # a variance of rounding errors
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its confidence interval; ``queries`` is how many bear on it (those of its rarest cell)."""
+    """An estimate with its confidence interval.
+
+    Attributes
+    ----------
+    measure : str
+        The measure.
+    estimate, low, high : float
+        Its value and the ends of the interval; NaN where it is not defined.
+    confidence : float
+        The confidence of the interval.
+    method : str
+        "bootstrap" or "analytic".
+    queries : int
+        The number of queries that bear on the estimate: those with an item of the rarest cell.
+    """
 
     measure: str
     estimate: float
@@ -64,21 +78,41 @@ def interval(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Interval:
-    """A measure of given scores with its confidence interval over queries.
+    """Measure scores, with a confidence interval over queries.
 
     Parameters
     ----------
-    measure : any of `er.measure`'s, as "eop@3"
-    method : "bootstrap" over queries, or "analytic" (each query's influence, Student's t)
-    signed : for a violation with two groups, the first group's rate minus the second's, in ``data.group_names`` order
+    scores : array-like
+        (n,), in the caller's row order.
+    data : RankingData
+        The rows that the scores are of.
+    measure : str
+        Any measure of `er.measure`, such as "eop@3".
+    confidence : float
+        Between 0 and 1, ends excluded.
+    method : str
+        "bootstrap" over queries, or "analytic" (each query's influence, Student's t).
+    signed : bool
+        For a gap between two groups: the first group's rate minus the second's, in the order of ``data.group_names``.
+    across : str
+        How more than two groups are combined: "mean" over all pairs, or "max".
+    replicates : int
+        The number of resamples of the bootstrap.
+    seed : int
+        Seeds the resamples.
+
+    Returns
+    -------
+    Interval
+        The estimate and its interval.
 
     Examples
     --------
     >>> import evenrank as er
     >>> data = er.datasets.german_credit("age")
     >>> scores = er.FairLinearRanker(alpha=0.0).fit(data).predict(data)
-    >>> found = interval(scores, data, "dp@5", signed=True)
-    >>> bool(found.low < found.estimate < found.high < 0)     # the first group, the younger, is picked less often
+    >>> gap = interval(scores, data, "dp@5", signed=True)
+    >>> bool(gap.low < gap.estimate < gap.high < 0)     # the first group, the younger, is picked less often
     True
     """
     return intervals(
@@ -106,13 +140,30 @@ def intervals(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> list[Interval]:
-    """`interval` of several measures, which share one set of resamples."""
+    """Measure scores by several measures, whose intervals share one set of resamples.
+
+    Parameters
+    ----------
+    scores : array-like
+        (n,), in the caller's row order.
+    data : RankingData
+        The rows that the scores are of.
+    measures : sequence of str
+        The measures.
+    confidence, method, signed, across, replicates, seed
+        As in `interval`.
+
+    Returns
+    -------
+    list of Interval
+        One per measure, in the order given.
+    """
     check_confidence(confidence)
     check_replicates(replicates)
     choose(method, METHODS, what="method")
     ranked = RankedQueries(scores, data)
     names = list(measures)
-    found: list[Interval] = []
+    results: list[Interval] = []
     for batch in ranked.batches([[name] for name in names], replicates=replicates):
         stats = ranked.statistics([names[i] for i in batch], across=across)
         if data.n_queries < 2:
@@ -132,11 +183,11 @@ def intervals(
         drawn: Sequence[NDArray[np.float64] | None] = [None] * len(stats)
         if method == "bootstrap":
             drawn = resampled_ratios([stat.sums for stat in stats], replicates=replicates, seed=seed)
-        found += [
+        results += [
             interval_of(stat, sample, confidence=confidence, signed=signed, seed=seed)
             for stat, sample in zip(stats, drawn, strict=True)
         ]
-    return found
+    return results
 
 
 def interval_of(
@@ -147,7 +198,7 @@ def interval_of(
     signed: bool = False,
     seed: int = 0,
 ) -> Interval:
-    """The interval of one statistic: by bootstrap from resampled ratios (r, replicates), else analytic."""
+    """Compute the interval of one statistic: from resampled ratios (r, replicates) if given, else analytically."""
     method = METHODS[0] if sample is not None else METHODS[1]
     if stat.queries == 0 or not np.isfinite(stat.estimates).all():
         return Interval(stat.name, np.nan, np.nan, np.nan, confidence, method, stat.queries)
@@ -219,10 +270,13 @@ def _normal_sizes(stat: Statistic, confidence: float, seed: int) -> NDArray[np.f
 
 
 def unseen(queries: int, confidence: float) -> float:
-    """How large a share of all queries can differ from those seen, if all of these were alike.
+    """Compute how large a share of all queries may differ, although all those in the data were alike.
 
-    With a larger share, so many queries without one that differs would have a chance below (1 − confidence) / 2.
+    Were the share larger, this number of queries, none of which differs, would have a chance below
+    (1 − confidence) / 2.
 
+    Examples
+    --------
     >>> round(unseen(100, 0.95), 3)
     0.036
     """
@@ -237,8 +291,10 @@ def _widening(stat: Statistic, confidence: float) -> NDArray[np.float64]:
 
 
 def student(freedom: float, confidence: float) -> float:
-    """The two-sided limit of Student's t.
+    """Compute the two-sided limit of Student's t.
 
+    Examples
+    --------
     >>> round(student(10, 0.95), 3)
     2.228
     """
@@ -248,15 +304,15 @@ def student(freedom: float, confidence: float) -> float:
 
 
 def t_over_normal(freedom: float, confidence: float = 0.95) -> float:
-    """How much wider Student's t is than the normal."""
+    """Compute how many times wider Student's t is than the normal."""
     return student(freedom, confidence) / student(np.inf, confidence)
 
 
 def check_confidence(confidence: float) -> None:
-    if not isinstance(confidence, int | float) or not 0 < confidence < 1:
-        raise ConfigError(f"confidence must be between 0 and 1, ends excluded; got {confidence!r}.")
+    """Refuse a confidence that is not between 0 and 1."""
+    check_number(confidence, "confidence", above=0, below=1)
 
 
 def check_replicates(replicates: object) -> None:
-    if isinstance(replicates, bool) or not isinstance(replicates, int | np.integer) or replicates < 1:
-        raise ConfigError(f"replicates must be a whole number ≥ 1; got {replicates!r}.")
+    """Refuse a number of resamples that is not a whole number ≥ 1."""
+    check_number(replicates, "replicates", least=1, whole=True)

@@ -1,7 +1,7 @@
-"""Losses of ranking quality over scores: value, gradient and curvature, each the mean over rows.
+"""Losses of ranking quality, row by row: value, gradient and curvature in the score.
 
 A loss is three plain functions of ``(scores, relevance)`` with scores (n,) or (n, models) and relevance (n, 1) or
-of the scores' shape; each returns the scores' shape, a row's own contribution before averaging.
+of the scores' shape. Each returns the scores' shape: the contribution of each row, which the caller averages.
 """
 
 from __future__ import annotations
@@ -18,9 +18,18 @@ Rowwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @dataclass(frozen=True)
 class Loss:
-    """Row-wise value, first and second derivative in the score; ``binary`` losses see relevance at the threshold.
+    """A loss of each row as a function of its score.
 
-    ``steepest`` bounds the second derivative: it says how long a step of descent may be.
+    Attributes
+    ----------
+    name : str
+        How parameters call it.
+    value, gradient, curvature : callable
+        (scores, relevance) → the loss and its first and second derivative in the score, of the scores' shape.
+    binary : bool
+        Whether it is given relevance as 0 or 1, after the threshold.
+    steepest : float
+        A bound of the second derivative: it decides how long a step of descent may be.
     """
 
     name: str
@@ -32,34 +41,38 @@ class Loss:
 
 
 def squared_value(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
-    """(s − r)², the paper's."""
+    """Compute (s − r)², the paper's loss."""
     return np.asarray((scores - relevance) ** 2)
 
 
 def squared_gradient(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
+    """Compute 2 (s − r)."""
     return np.asarray(2 * (scores - relevance))
 
 
 def squared_curvature(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
+    """Compute the constant 2."""
     return np.full_like(scores, 2)
 
 
 def logistic_value(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
-    """log(1 + eˢ) − r s, written so that no exponential overflows."""
+    """Compute log(1 + eˢ) − r s, written so that no exponential overflows."""
     return np.asarray(np.maximum(scores, 0) - relevance * scores + np.log1p(np.exp(-np.abs(scores))))
 
 
 def sigmoid(scores: NDArray[Any]) -> NDArray[Any]:
-    """1 / (1 + e⁻ˢ) without overflow."""
+    """Compute 1 / (1 + e⁻ˢ) without overflow."""
     small = np.exp(-np.abs(scores))
     return np.asarray(np.where(scores >= 0, 1, small) / (1 + small))
 
 
 def logistic_gradient(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
+    """Compute sigmoid(s) − r."""
     return np.asarray(sigmoid(scores) - relevance)
 
 
 def logistic_curvature(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
+    """Compute the derivative of the sigmoid, without overflow."""
     small = np.exp(-np.abs(scores))
     return np.asarray(small / (1 + small) ** 2)
 

@@ -1,8 +1,8 @@
 """Sums over queries, taken once, then resampled or swapped by a matrix product.
 
-Every measure here is made of ratios of two sums over queries. A query bears on few of them: on those of the groups that
-are in its list. So only the parts that are there are held, query by query, and tables of all ratios are made for a few
-queries at a time: memory grows with the rows, not with queries × groups.
+Every measure here consists of ratios of two sums over queries. A query bears on few of them: on those of the groups
+that are in its list. So only the parts that are there are held, query by query, and tables of all ratios are built for
+a few queries at a time: memory grows with the rows, not with queries × groups.
 """
 
 from __future__ import annotations
@@ -27,9 +27,14 @@ class Weights:
 
     Attributes
     ----------
-    ptr : (q + 1,) the entries of query i are ``ptr[i]:ptr[i + 1]``
-    column : (entries,) the ratio each bears on
-    weight : (entries,)
+    ptr : ndarray
+        (q + 1,): the entries of query i are ``ptr[i]:ptr[i + 1]``.
+    column : ndarray
+        (entries,): the ratio that each entry bears on.
+    weight : ndarray
+        (entries,): the weight, above 0.
+    width : int
+        The number of ratios.
     """
 
     ptr: NDArray[np.int64]
@@ -39,45 +44,47 @@ class Weights:
 
     @classmethod
     def of(cls, key: NDArray[np.int64], weight: NDArray[np.float64], n_queries: int, width: int) -> Weights:
-        """From increasing keys, query · width + column."""
+        """Build them from increasing keys, query · width + column, and one weight per key."""
         query = key // width
         ptr = np.searchsorted(query, np.arange(n_queries + 1))
         return cls(ptr, (key - query * width).astype(np.int32), weight, width)
 
     @property
     def n_queries(self) -> int:
+        """The number of queries."""
         return len(self.ptr) - 1
 
     @cached_property
     def total(self) -> NDArray[np.float64]:
-        """Of each ratio, (width,)."""
+        """The sum of weights of each ratio, (width,)."""
         return self.by_column(self.weight)
 
     @cached_property
     def queries(self) -> NDArray[np.int64]:
-        """Queries that bear on each ratio, (width,)."""
+        """The number of queries that bear on each ratio, (width,)."""
         return np.bincount(self.column, minlength=self.width)
 
     @cached_property
     def squares(self) -> NDArray[np.float64]:
-        """Sums of squared weights, (width,)."""
+        """The sum of squared weights of each ratio, (width,)."""
         return self.by_column(self.weight**2)
 
     def by_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums of a value for each entry, (width,)."""
+        """Sum one value per entry, (entries,), over each ratio, (width,)."""
         return np.bincount(self.column, values, minlength=self.width).astype(np.float64, copy=False)
 
     def queries_with(self, used: NDArray[np.int64]) -> int:
-        """How many queries bear on at least one of the given ratios."""
+        """Count the queries that bear on at least one of the given ratios."""
         wanted = np.zeros(self.width, bool)
         wanted[used] = True
         before = np.concatenate([[0], np.cumsum(wanted[self.column])])[self.ptr]
         return int(np.count_nonzero(np.diff(before)))
 
     def tables(self, values: NDArray[np.float64], width: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        """Values of the entries as tables (width, queries) of a few queries each, and the first query's number.
+        """Spread the entries' values into tables (width, queries) of a few queries each.
 
-        What is made of a table may have ``width`` numbers for each query and stays small.
+        Each comes with the number of its first query. What is computed from a table may have ``width`` numbers per
+        query and stays small.
         """
         columns = Columns([(self, values)])
         step = max(1, BLOCK // max(width, self.width, 1))
@@ -85,7 +92,7 @@ class Weights:
             yield start, columns.table(start, min(start + step, self.n_queries))
 
     def part(self, start: int, stop: int) -> tuple[Weights, slice]:
-        """Of some queries alone, and which entries those are."""
+        """Take queries ``start`` to ``stop`` - 1, and the slice of their entries."""
         entries = slice(self.ptr[start], self.ptr[stop])
         ptr = self.ptr[start : stop + 1] - self.ptr[start]
         return Weights(ptr, self.column[entries], self.weight[entries], self.width), entries
@@ -93,7 +100,15 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Each query's part of the numerators and denominators of some ratios; ``top`` has a number for each entry."""
+    """Each query's part of the numerators and denominators of some ratios.
+
+    Attributes
+    ----------
+    weights : Weights
+        The denominators.
+    top : ndarray
+        The numerators, (entries,), one per entry of the weights.
+    """
 
     weights: Weights
     top: NDArray[np.float64]
@@ -101,13 +116,13 @@ class Sums:
 
     @classmethod
     def of_tables(cls, top: NDArray[Any], bottom: NDArray[Any]) -> Sums:
-        """From tables (q, r) of both."""
+        """Build them from tables (q, r) of the numerators and the denominators."""
         key = np.flatnonzero(bottom.ravel() > 0)
         weight = bottom.ravel()[key].astype(np.float64)
         return cls(Weights.of(key, weight, *bottom.shape), top.ravel()[key].astype(np.float64))
 
     def part(self, start: int, stop: int) -> Sums:
-        """Of some queries alone."""
+        """Take queries ``start`` to ``stop`` - 1."""
         weights, entries = self.weights.part(start, stop)
         return Sums(weights, self.top[entries])
 
@@ -118,13 +133,14 @@ class Sums:
 
     @cached_property
     def ratios(self) -> NDArray[np.float64]:
-        """Over all queries, (r,); NaN where no query bears on it."""
+        """The ratios over all queries, (r,); NaN where no query bears on one."""
         return quotient(self.total, self.weights.total)
 
     def deviation(self, *, left_out: bool, logs: bool = False) -> NDArray[np.float64]:
-        """Each entry's first-order share in the deviation of its ratio (or its logarithm) from the truth, (entries,).
+        """Compute each entry's share in the deviation of its ratio from the truth, to first order, (entries,).
 
-        With ``left_out``, what leaving the query out does to the ratio, sign reversed (to first order for a logarithm).
+        With ``logs``, of the ratio's logarithm. With ``left_out``, what leaving the query out does to the ratio, sign
+        reversed (to first order for a logarithm).
         """
         column, weight = self.weights.column, self.weights.weight
         rest = self.weights.total[column]
@@ -134,13 +150,13 @@ class Sums:
         return quotient(share, self.ratios[column]) if logs else share
 
     def squares(self, *, left_out: bool) -> NDArray[np.float64]:
-        """Sums over queries of the squared deviations of each ratio, (r,)."""
+        """Sum the squared deviations of each ratio over the queries, (r,)."""
         if left_out not in self._squares:
             self._squares[left_out] = self.weights.by_column(self.deviation(left_out=left_out) ** 2)
         return self._squares[left_out]
 
     def gap_squares(self, pairs: Pairs, *, left_out: bool, logs: bool) -> NDArray[np.float64]:
-        """Sums over queries of the squared deviations of each difference of two ratios, (J,)."""
+        """Sum the squared deviations of each difference of two ratios over the queries, (J,)."""
         key = (left_out, logs, pairs.a.tobytes(), pairs.b.tobytes())
         if key not in self._squares:
             total = np.zeros(len(pairs.a))
@@ -153,16 +169,21 @@ class Sums:
 
 
 def quotient(top: NDArray[Any], bottom: NDArray[Any]) -> NDArray[np.float64]:
-    """NaN where the denominator is not above 0."""
+    """Divide, with NaN where the denominator is not above 0."""
     out = np.full(np.shape(top), np.nan)
     np.divide(top, bottom, out=out, where=np.broadcast_to(bottom > 0, out.shape))
     return out
 
 
 class Columns:
-    """Values of entries as one table over all queries, made for a few queries at a time.
+    """Values of entries as one table over all queries, built for a few queries at a time.
 
-    ``parts`` are weights and values for their entries; with ``distinct``, values that occur again stand once.
+    Parameters
+    ----------
+    parts : sequence of tuple
+        Weights, and one value per entry of them.
+    distinct : bool
+        Give an array that occurs in several parts one place in the table.
     """
 
     def __init__(self, parts: Sequence[tuple[Weights, NDArray[np.float64]]], *, distinct: bool = True) -> None:
@@ -181,7 +202,7 @@ class Columns:
             self.places.append(place)
 
     def table(self, start: int, stop: int) -> NDArray[np.float64]:
-        """Of some queries, (width, queries)."""
+        """Build the table of queries ``start`` to ``stop`` - 1, (width, queries)."""
         size = stop - start
         out = np.zeros((self.width, size))
         cells: dict[int, NDArray[np.int64]] = {}
@@ -195,7 +216,22 @@ class Columns:
 
 
 def resampled_ratios(sums: Sequence[Sums], *, replicates: int, seed: int) -> list[NDArray[np.float64]]:
-    """The ratios of each over queries drawn with replacement, (r, replicates) each."""
+    """Compute the ratios over queries drawn with replacement.
+
+    Parameters
+    ----------
+    sums : sequence of Sums
+        All of the same queries; they share the draws.
+    replicates : int
+        The number of resamples.
+    seed : int
+        Seeds the draws.
+
+    Returns
+    -------
+    list of ndarray
+        One per entry of ``sums``, (r, replicates).
+    """
     parts = [part for each in sums for part in ((each.weights, each.top), (each.weights, each.weights.weight))]
     columns = Columns(parts)
     drawn = resampled(columns, replicates=replicates, seed=seed)
@@ -204,10 +240,11 @@ def resampled_ratios(sums: Sequence[Sums], *, replicates: int, seed: int) -> lis
 
 
 def resampled(columns: Columns, *, replicates: int, seed: int) -> NDArray[np.float64]:
-    """Sums of the columns over queries drawn with replacement, (width, replicates).
+    """Sum the columns over queries drawn with replacement, (width, replicates).
 
-    Queries go in chunks: how many of a replicate's draws fall in one is multinomial, and within it they are uniform, so
-    that a chunk's counts are a small dense matrix. The draws depend on the seed and the number of queries alone.
+    Queries are drawn in chunks: the number of a replicate's draws that fall in a chunk is multinomial, and within it
+    they are uniform. So a chunk's counts are a small dense matrix. The draws depend only on the seed, the number of
+    queries and the number of replicates.
     """
     rng = np.random.default_rng(seed)
     sums = np.zeros((columns.width, replicates))
@@ -224,21 +261,35 @@ def resampled(columns: Columns, *, replicates: int, seed: int) -> NDArray[np.flo
 
 
 def swapped_ratios(
-    one: Sequence[Sums], two: Sequence[Sums], *, replicates: int, seed: int
+    a: Sequence[Sums], b: Sequence[Sums], *, replicates: int, seed: int
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Ratios of two rankings with each query's list swapped between them at random, (r, replicates) each.
+    """Compute the ratios of two rankings with each query's list swapped between them at random.
 
     Numerators move; the denominators are the data's, the same for both.
+
+    Parameters
+    ----------
+    a, b : sequence of Sums
+        The same statistics of each ranking.
+    replicates : int
+        The number of random swaps.
+    seed : int
+        Seeds the swaps.
+
+    Yields
+    ------
+    tuple of ndarray
+        The ratios of each ranking after the swaps, (r, replicates) each, statistic by statistic.
     """
     rng = np.random.default_rng(seed)
-    first, second = (Columns([(each.weights, each.top) for each in side], distinct=False) for side in (one, two))
+    first, second = (Columns([(each.weights, each.top) for each in side], distinct=False) for side in (a, b))
     moved = np.zeros((first.width, replicates))
     chunk = max(1, CELLS // replicates)
     for start in range(0, first.n_queries, chunk):
         stop = min(start + chunk, first.n_queries)
         swaps = rng.integers(0, 2, (replicates, stop - start), dtype=np.int8).astype(np.float64)
         moved += (second.table(start, stop) - first.table(start, stop)) @ swaps.T
-    for before, after, place in zip(one, two, first.places, strict=True):
+    for before, after, place in zip(a, b, first.places, strict=True):
         total = before.weights.total[:, None]
         yield (
             quotient(before.total[:, None] + moved[place], total),

@@ -28,11 +28,16 @@ class Statistic:
 
     Attributes
     ----------
-    name : the measure's
-    sums : each query's part of the numerators and denominators of r ratios
-    kind : "mean", "gap" (Γ of the ratios) or "ratio" (lowest over highest)
-    pairs : which ratios are compared; None for a plain mean
-    column : of a mean, which of the ratios it is
+    name : str
+        The measure's name.
+    sums : Sums
+        Each query's part of the numerators and denominators of r ratios.
+    kind : str
+        "mean", "gap" (Γ of the ratios) or "ratio" (lowest over highest).
+    pairs : Pairs or None
+        Which ratios are compared; None for a plain mean.
+    column : int
+        For a mean, the number of its ratio.
     """
 
     name: str
@@ -48,7 +53,7 @@ class Statistic:
 
     @property
     def queries(self) -> int:
-        """Queries that bear on the ratio with the fewest."""
+        """The number of queries that bear on the ratio with the fewest."""
         if self.pairs is not None and self.pairs.missing:
             return 0
         weights = self.sums.weights
@@ -69,23 +74,23 @@ class Statistic:
         return self.gaps(self.sums.ratios)
 
     def levels(self, ratios: NDArray[Any]) -> NDArray[np.float64]:
-        """What is compared, from ratios (r, …): these, or for kind "ratio" their logarithms."""
+        """Compute what is compared from ratios (r, …): the ratios, or for kind "ratio" their logarithms."""
         if self.kind != "ratio":
             return np.asarray(ratios)
         some = ratios[self.used].max(axis=0, initial=0) > 0
         return np.asarray(np.log(np.maximum(np.where(some, ratios, np.nan), TINY)))
 
     def gaps(self, ratios: NDArray[Any]) -> NDArray[np.float64]:
-        """Signed differences (J, …) of the levels of ratios (r, …), 0 within rounding; a mean is its own only 'gap'."""
+        """Compute signed differences (J, …) of the levels of ratios (r, …), 0 within rounding; for a mean, the mean."""
         levels = self.levels(ratios)
         if self.pairs is None:
             return np.asarray(levels[self.used])
-        one, two = levels[self.pairs.a], levels[self.pairs.b]
-        size = 1.0 if self.kind == "ratio" else np.maximum(np.abs(one), np.abs(two))
-        return beyond_rounding(one - two, rounding(len(self.sums.weights.ptr)) * size)
+        a, b = levels[self.pairs.a], levels[self.pairs.b]
+        size = 1.0 if self.kind == "ratio" else np.maximum(np.abs(a), np.abs(b))
+        return beyond_rounding(a - b, rounding(len(self.sums.weights.ptr)) * size)
 
     def value(self, gaps: NDArray[Any]) -> NDArray[np.float64]:
-        """The measure from its gaps (J, …)."""
+        """Compute the measure from its gaps (J, …)."""
         if self.pairs is None:
             return np.asarray(gaps[0])
         value = self.pairs.value(gaps)
@@ -96,22 +101,23 @@ class Statistic:
         return value
 
     def few_at_a_time(self, count: int) -> Iterator[slice]:
-        """Parts of ``count`` columns whose gaps stay small, whatever the number of pairs."""
+        """Cut ``count`` columns into parts whose gaps stay small, whatever the number of pairs."""
         step = max(1, 4 * BLOCK // max(1, len(self.estimates)))
         return (slice(start, start + step) for start in range(0, count, step))
 
     def influence(self, *, left_out: bool = False) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        """Each query's influence on the gaps, (J, queries) of a few queries at a time, and the first one's number.
+        """Compute each query's influence on the gaps, (J, queries) for a few queries at a time.
 
-        It is the query's first-order share in the deviation from the truth. With ``left_out``, what leaving the query
-        out does to the gaps, sign reversed (for kind "ratio" to first order).
+        Each table comes with the number of its first query. The influence is the query's share in the deviation from
+        the truth, to first order. With ``left_out``, it is what leaving the query out does to the gaps, sign reversed
+        (for kind "ratio" to first order).
         """
         deviation = self.sums.deviation(left_out=left_out, logs=self.kind == "ratio")
         for start, table in self.sums.weights.tables(deviation, len(self.estimates)):
             yield start, table[self.used] if self.pairs is None else table[self.pairs.a] - table[self.pairs.b]
 
     def squares(self, *, left_out: bool) -> NDArray[np.float64]:
-        """Sums over queries of their squared `influence`, (J,)."""
+        """Sum the squared `influence` over the queries, (J,)."""
         if self.pairs is None:
             return self.sums.squares(left_out=left_out)[self.used]
         return self.sums.gap_squares(self.pairs, left_out=left_out, logs=self.kind == "ratio")
@@ -123,11 +129,11 @@ class Statistic:
 
     @cached_property
     def variances(self) -> NDArray[np.float64]:
-        """The jackknife's, of the gaps, (J,)."""
+        """The jackknife's variances of the gaps, (J,)."""
         return np.asarray(self.squares(left_out=True) * self._jackknife)
 
     def covariance_root(self) -> NDArray[np.float64]:
-        """A matrix A, (J, r), with A Aᵀ the jackknife's covariance of the gaps, which for many pairs is never made."""
+        """Compute A, (J, r), with A Aᵀ the jackknife's covariance of the gaps, which may be too large to build."""
         deviation = self.sums.deviation(left_out=True, logs=self.kind == "ratio")
         root = np.zeros((0, len(self.used)))
         for _, table in self.sums.weights.tables(deviation, self.sums.weights.width):
@@ -145,9 +151,14 @@ class CellRows:
 
     Attributes
     ----------
-    row, entry : (m,) a row and the entry of ``weights`` it counts in
-    share : (m,) with what weight, or None where that is always 1
-    weights : of the cells, numbered stratum · groups + group
+    row, entry : ndarray
+        (m,) each: a row, and the entry of ``weights`` it counts in.
+    share : ndarray or None
+        (m,), the weight it counts with; None where that is always 1.
+    weights : Weights
+        The cells' weights; cells are numbered stratum · groups + group.
+    n_groups : int
+        The number of groups.
     """
 
     row: NDArray[np.int32]
@@ -158,7 +169,7 @@ class CellRows:
 
     @classmethod
     def of(cls, notion: str, data: RankingData) -> CellRows:
-        """Queries are in the order of their ids."""
+        """Take the cells of a notion, with the queries in the order of their ids."""
         cells = Cells.of(notion, data)
         stratum, row = np.nonzero(cells.strata)
         code: NDArray[Any] = cells.group[row]
@@ -181,21 +192,32 @@ class CellRows:
         return cls(row.astype(np.int32), entry.astype(np.int32), share, weights, data.n_groups)
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of values of the rows, (n,), in each entry."""
+        """Sum values of the rows, (n,), over each entry, (entries,)."""
         inside = values[self.row]
         if self.share is not None:
             inside *= self.share
         return np.bincount(self.entry, inside, minlength=len(self.weights.weight)).astype(np.float64, copy=False)
 
     def pairs(self, across: str) -> Pairs:
-        """All groups of each stratum, over the queries together."""
+        """Pair all groups of each stratum, over the queries together."""
         return Pairs.of(self.weights.total.reshape(-1, 1, self.n_groups), across=across, training=False)
 
 
 class RankedQueries:
-    """The statistics of one ranking, made when they are asked for.
+    """The statistics of one ranking, each computed when it is asked for.
 
     Queries are in the order of their ids, so that seeded draws do not depend on the order of rows.
+
+    Parameters
+    ----------
+    scores : array-like
+        (n,), in the caller's row order.
+    data : RankingData
+        The rows that the scores are of.
+    ties : str
+        "average" or "input", as in `evenrank.measure`.
+    cells : dict, optional
+        Notion → `CellRows` that were computed before; new ones are added.
     """
 
     def __init__(
@@ -208,7 +230,7 @@ class RankedQueries:
     ) -> None:
         stored = data.to_stored(scores)
         if stored.ndim != 1:
-            raise DataError(f"intervals take one score a row, ({data.n_rows},); got shape {stored.shape}.")
+            raise DataError(f"intervals take one score per row, ({data.n_rows},); got shape {stored.shape}.")
         self.data = data
         self.longest = int(data.lengths.max())
         self.evaluation = Evaluation(data, Ranking(stored, data.query_ptr, ties=ties))
@@ -216,27 +238,30 @@ class RankedQueries:
         self._existing: list[tuple[NDArray[np.bool_], Weights]] = []
 
     def ranked_by(self, scores: ArrayLike) -> RankedQueries:
-        """The same rows by other scores."""
+        """Rank the same rows by other scores."""
         return RankedQueries(scores, self.data, cells=self._cells)
 
     def statistics(
-        self, names: Iterable[str], *, across: str = "mean", made: dict[Any, Sums] | None = None
+        self, names: Iterable[str], *, across: str = "mean", known: dict[Any, Sums] | None = None
     ) -> list[Statistic]:
-        """The measures' statistics; sums in ``made`` are used again, and new ones put there."""
-        made = {} if made is None else made
-        return [self._statistic(name, across, made) for name in names]
+        """Compute the statistics of measures; sums in ``known`` are used again, and new ones are added to it."""
+        known = {} if known is None else known
+        return [self._statistic(name, across, known) for name in names]
 
     def batches(self, units: Sequence[Sequence[str]], *, replicates: int = 0) -> Iterator[list[int]]:
-        """Numbers of units (measures that are worked on together) whose sums and resamples are `HELD` at a time."""
+        """Split units into batches whose sums and resamples fit into `HELD` bytes; gives the numbers of the units.
+
+        A unit is a list of measures that are worked on together.
+        """
         batch: list[int] = []
         size = 0
         for number, unit in enumerate(units):
-            own = sum(self._size(name, replicates) for name in unit)
-            if batch and size + own > HELD:
+            added = sum(self._size(name, replicates) for name in unit)
+            if batch and size + added > HELD:
                 yield batch
                 batch, size = [], 0
             batch.append(number)
-            size += own
+            size += added
         if batch:
             yield batch
 
@@ -252,23 +277,23 @@ class RankedQueries:
             self._cells[notion] = CellRows.of(notion, self.data)
         return self._cells[notion]
 
-    def _statistic(self, name: str, across: str, made: dict[Any, Sums]) -> Statistic:
+    def _statistic(self, name: str, across: str, known: dict[Any, Sums]) -> Statistic:
         item, k = parse_measure(name)
         # Beyond the longest list a cut-off cuts nothing; precision alone divides by it.
         cut = self.longest if k is None else k if item.name == "precision" else min(k, self.longest)
         if item.pooled is None:
-            if (item.name, cut) not in made:
-                made[item.name, cut] = self._mean(item, cut)
-            return Statistic(name, made[item.name, cut], "mean")
+            if (item.name, cut) not in known:
+                known[item.name, cut] = self._mean(item, cut)
+            return Statistic(name, known[item.name, cut], "mean")
         notion = _notion(item)
         cells = self._cells_of(notion)
         key = (notion, "exposure" if item.name == "exposure_gap" else "top", cut)
-        if key not in made:
-            made[key] = Sums(cells.weights, self._tops(cells, *key[1:]))
+        if key not in known:
+            known[key] = Sums(cells.weights, self._tops(cells, *key[1:]))
         if item.name == "four_fifths":
             present = Pairs.of(cells.weights.total[None, None], across="max", training=False)
-            return Statistic(name, made[key], "ratio", present)
-        return Statistic(name, made[key], "gap", cells.pairs(across))
+            return Statistic(name, known[key], "ratio", present)
+        return Statistic(name, known[key], "gap", cells.pairs(across))
 
     def _tops(self, cells: CellRows, value: str, cut: int) -> NDArray[np.float64]:
         if value == "exposure":
@@ -279,7 +304,7 @@ class RankedQueries:
         values = item.per_query(self.evaluation, cut)[self.data.sorted_queries]
         self.evaluation.shared.pop(("ideal", cut), None)  # of no use to another cut-off
         exists = ~np.isnan(values)
-        weights = next((weights for known, weights in self._existing if np.array_equal(known, exists)), None)
+        weights = next((weights for before, weights in self._existing if np.array_equal(before, exists)), None)
         if weights is None:
             weights = Weights.of(np.flatnonzero(exists), np.ones(int(exists.sum())), len(exists), 1)
             self._existing.append((exists, weights))
@@ -293,5 +318,24 @@ def _notion(item: Measure) -> str:
 def statistics(
     scores: ArrayLike, data: RankingData, measures: Iterable[str], *, across: str = "mean", ties: str = "average"
 ) -> list[Statistic]:
-    """The sums of each measure, once; ``scores`` (n,) in the caller's row order."""
+    """Compute the statistic of each measure of one ranking.
+
+    Parameters
+    ----------
+    scores : array-like
+        (n,), in the caller's row order.
+    data : RankingData
+        The rows that the scores are of.
+    measures : iterable of str
+        Names of measures.
+    across : str
+        How more than two groups are combined: "mean" over all pairs, or "max".
+    ties : str
+        "average" or "input", as in `evenrank.measure`.
+
+    Returns
+    -------
+    list of Statistic
+        One per measure, in the order given.
+    """
     return RankedQueries(scores, data, ties=ties).statistics(measures, across=across)

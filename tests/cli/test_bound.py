@@ -38,8 +38,8 @@ def test_file_gives_certified_bounds(run, save, logged):
     ("arguments", "says"),
     [
         ("-N 652", "give --queries, --list-length and --min-share"),
-        ("-N 652 -m 7 --min-share 0", "min_share must be above 0"),
-        ("-N 652 -m 7 --min-share 0.2 --delta 2", "delta must be above 0 and below 1"),
+        ("-N 652 -m 7 --min-share 0", "min_share must be a finite number > 0 and ≤ 1"),
+        ("-N 652 -m 7 --min-share 0.2 --delta 2", "delta must be between 0 and 1, ends excluded"),
         ("-N 0 -m 7 --min-share 0.2", "must be a whole number ≥ 1"),
         ("nowhere.csv", "there is no such file"),
     ],

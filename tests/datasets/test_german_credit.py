@@ -247,7 +247,7 @@ def test_folds_of_other_data(query: Any) -> None:
         ({"pools": 1}, "pools must be a whole number from 2 to 1000; got 1"),
         ({"pools": 1001}, "pools must be .* got 1001"),
         ({"pools": 2.0}, "pools must be .* got 2.0"),
-        ({"lists": 4}, "lists must be a whole number of at least 5, a list for each of the 5 pools; got 4"),
+        ({"lists": 4}, "lists must be a whole number of at least 5, one per pool; got 4"),
         ({"lists": "many"}, "lists must be .* got 'many'"),
         ({"lists": True, "pools": 2}, "lists must be .* got True"),
         ({"items": 201}, "items must be .* from 1 to 200, the size of the smallest of 5 pools; got 201"),

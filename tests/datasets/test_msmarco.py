@@ -373,8 +373,8 @@ def test_half_a_surrogate_pair_does_no_harm(tmp_path):
     ("options", "message"),
     [
         ({"grouping": "net"}, "grouping must be one of com, ext; got 'net'"),
-        ({"limit": 0}, "limit must be a whole number of at least 1; got 0"),
-        ({"limit": True}, "limit must be a whole number of at least 1; got True"),
+        ({"limit": 0}, "limit must be a whole number ≥ 1; got 0"),
+        ({"limit": True}, "limit must be a whole number ≥ 1; got True"),
         ({"encoder": 3}, "encoder must be a folder, a name or an object with fingerprint, width and encode; got int"),
         ({"encoder": "no/such/folder"}, "encoder must be a folder, an installed package"),
     ],

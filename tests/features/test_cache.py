@@ -324,7 +324,7 @@ class Fixed(Seeded):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.ones((BLOCK, WIDTH + 1)), r"must give 5 numbers for each of 8 pairs; got shape \(8, 6\)"),
+        (np.ones((BLOCK, WIDTH + 1)), r"must give 5 numbers per pair for 8 pairs; got shape \(8, 6\)"),
         (np.full((BLOCK, WIDTH), np.nan), "row 0: the encoder must give finite numbers within ±65504; got nan"),
         (np.full((BLOCK, WIDTH), 7e4), "row 0: the encoder must give finite numbers within ±65504; got 70000.0"),
     ],

@@ -102,7 +102,7 @@ def test_other_names_are_refused(name):
 @pytest.mark.parametrize(("option", "least"), [("max_tokens", 4), ("batch_size", 1)])
 @pytest.mark.parametrize("value", [0, 2.5, True, "8"])
 def test_sizes_are_whole_numbers(folder, option, least, value):
-    with pytest.raises(ConfigError, match=f"{option} must be a whole number of at least {least}; got {value!r}"):
+    with pytest.raises(ConfigError, match=f"{option} must be a whole number ≥ {least}; got {value!r}"):
         open_encoder(folder, **{option: value})
 
 

@@ -7,7 +7,8 @@ import pytest
 
 import evenrank as er
 from evenrank.paper import summary
-from evenrank.paper.reproduce import EXPERIMENTS, FASTAR_KS, best_front, reproduce
+from evenrank.paper.front import best_front
+from evenrank.paper.reproduce import EXPERIMENTS, FASTAR_KS, reproduce
 
 
 @pytest.fixture(scope="module")

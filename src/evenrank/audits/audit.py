@@ -1,4 +1,4 @@
-"""`audit`: what can be said of given rankings, every number with its uncertainty, from one set of resampled queries."""
+"""`audit`: what given rankings show, every number with its uncertainty, from one set of resampled queries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,30 @@ RATIO = "four_fifths"
 class Audit:
     """What `audit` found. ``text()``, ``markdown()`` and ``html()`` say it in words; ``frame()`` has the numbers.
 
-    ``main_k`` is the cut-off nearest to half of a usual list, where a gap can show best.
+    Attributes
+    ----------
+    facts : dict
+        The data in numbers.
+    ks : tuple of int
+        The cut-offs.
+    main_k : int
+        The cut-off nearest to half of a usual list, where a gap can show best.
+    confidence : float
+        The confidence of the intervals.
+    method : str
+        "bootstrap" or "analytic".
+    labelled : bool
+        Whether the rows have relevance labels.
+    findings : tuple of Finding
+        Each measure at each cut-off.
+    rates : tuple of Rate
+        How often items of each group are in the top k.
+    certificates : tuple of Certificate
+        A limit for each gap on new queries.
+    influences : tuple of Influence
+        The queries that weigh most.
+    comparison : tuple of Comparison
+        The comparison with another ranking, if there is one.
     """
 
     facts: dict[str, Any]
@@ -49,51 +72,72 @@ class Audit:
     page: ClassVar[Callable[..., str]]  # the page layer, which comes later, puts it here
 
     def find(self, measure: str, across: str | None = None) -> list[Finding]:
-        """The findings of a measure by its full name, one a k; the largest pair if there are more than two groups."""
+        """Look up the findings of a measure, one per k.
+
+        Parameters
+        ----------
+        measure : str
+            Its full name without a cut-off, such as "demographic_parity".
+        across : str, optional
+            "mean" over all pairs of groups or "max"; by default the largest pair, if there are more than two groups.
+
+        Returns
+        -------
+        list of Finding
+            In the order of the cut-offs; empty if the measure was not computed.
+        """
         wanted = across or ("max" if measure in GAPS and len(self.facts["groups"]) > 2 else "mean")
-        return [one for one in self.findings if one.measure == measure and one.across == wanted]
+        return [finding for finding in self.findings if finding.measure == measure and finding.across == wanted]
 
     def verdicts(self) -> dict[int, str]:
-        """The four-fifths rule at each k: "met", "not met" or "cannot be told", from the ratio's interval."""
-        found = {one.k: one.interval for one in self.find(RATIO)}
+        """Judge the four-fifths rule at each k from the ratio's interval: "met", "not met" or "cannot be told"."""
+        ratios = {finding.k: finding.interval for finding in self.find(RATIO)}
         return {
             k: "not met" if ratio.high < FOUR_FIFTHS else "met" if ratio.low >= FOUR_FIFTHS else "cannot be told"
-            for k, ratio in found.items()
+            for k, ratio in ratios.items()
         }
 
     def conclusions(self) -> list[str]:
-        """In plain words, what can be concluded and what cannot."""
+        """Write in plain words what can be concluded and what cannot."""
         from evenrank.audits.words import conclusions
 
         return conclusions(self)
 
     def frame(self) -> Any:
-        """The findings as a polars table, one row a measure, k and way of combining pairs."""
+        """Give the findings as a polars table, one row per measure, k and way of combining pairs."""
         import polars as pl
 
         rows = [
             {
-                "measure": one.measure,
-                "k": one.k,
-                "across": one.across,
-                "estimate": one.interval.estimate,
-                "low": one.interval.low,
-                "high": one.interval.high,
-                "favoured": one.favoured,
-                "other": one.other,
-                "shown": one.shown if one.leads else None,
-                "random_order": one.chance if one.leads else None,
-                "queries": one.interval.queries,
+                "measure": finding.measure,
+                "k": finding.k,
+                "across": finding.across,
+                "estimate": finding.interval.estimate,
+                "low": finding.interval.low,
+                "high": finding.interval.high,
+                "favoured": finding.favoured,
+                "other": finding.other,
+                "shown": finding.shown if finding.leads else None,
+                "random_order": finding.chance if finding.leads else None,
+                "queries": finding.interval.queries,
             }
-            for one in self.findings
+            for finding in self.findings
         ]
         types = {"favoured": pl.String, "other": pl.String, "shown": pl.Boolean, "random_order": pl.Float64}
         return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; a vacuous bound is None, so that nobody takes it for one, and what is not defined is NaN."""
-        named = {f"{one.measure}@{one.k}": one.interval.estimate for one in self.findings if one.across == "mean"}
-        largest = {f"{one.measure}@{one.k}": one.interval.estimate for one in self.findings if one.across == "max"}
+        """Give everything as plain values; a vacuous bound is None, and what is not defined is NaN."""
+        named = {
+            f"{finding.measure}@{finding.k}": finding.interval.estimate
+            for finding in self.findings
+            if finding.across == "mean"
+        }
+        largest = {
+            f"{finding.measure}@{finding.k}": finding.interval.estimate
+            for finding in self.findings
+            if finding.across == "max"
+        }
         rates: dict[int, dict[str, float]] = {k: {} for k in self.ks}
         for rate in self.rates:
             if rate.stratum == "all rows":
@@ -108,32 +152,33 @@ class Audit:
             "largest_pair": largest,
             "selection_rates": rates,
             "findings": [
-                {**row, "strata": [asdict(lead) for lead in one.leads]}
-                for row, one in zip(self.frame().to_dicts(), self.findings, strict=True)
+                {**row, "strata": [asdict(lead) for lead in finding.leads]}
+                for row, finding in zip(self.frame().to_dicts(), self.findings, strict=True)
             ],
             "rates": [_flat(asdict(rate)) for rate in self.rates],
             "four_fifths": self.verdicts(),
             "certified": [
-                {**asdict(one), "vacuous": one.vacuous, "bound": None if one.vacuous else one.bound}
-                for one in self.certificates
+                {**asdict(limit), "vacuous": limit.vacuous, "bound": None if limit.vacuous else limit.bound}
+                for limit in self.certificates
             ],
-            "queries": [asdict(one) for one in self.influences],
-            "comparison": [asdict(one) for one in self.comparison],
+            "queries": [asdict(influence) for influence in self.influences],
+            "comparison": [asdict(comparison) for comparison in self.comparison],
         }
 
     def text(self, title: str = "Audit") -> str:
-        """Plain text, 80 columns wide."""
+        """Write plain text, 80 columns wide."""
         from evenrank.audits.sections import as_text
 
         return as_text(self, title)
 
     def markdown(self, title: str = "Audit") -> str:
+        """Write Markdown."""
         from evenrank.audits.sections import as_markdown
 
         return as_markdown(self, title)
 
     def html(self, title: str = "Audit") -> str:
-        """A page of its own that needs no network."""
+        """Write an HTML page that needs no network."""
         return self.page([(title, self)])
 
     def _repr_html_(self) -> str:
@@ -159,15 +204,36 @@ def audit(
 
     Parameters
     ----------
-    labelled : False for logs without relevance labels: demographic parity and exposure only
-    against : other scores of the same rows, to be compared with these query by query
+    scores : array-like
+        (n,), in the caller's row order.
+    data : RankingData
+        The rows that the scores are of, with at least two groups.
+    ks : sequence of int
+        The cut-offs.
+    confidence : float
+        Of the intervals, between 0 and 1.
+    method : str
+        "bootstrap" over queries, or "analytic".
+    labelled : bool
+        False for logs without relevance labels: demographic parity and exposure only.
+    against : array-like, optional
+        Other scores of the same rows, (n,), to be compared with these query by query.
+    replicates : int
+        The number of resamples.
+    seed : int
+        Seeds them.
+
+    Returns
+    -------
+    Audit
+        The findings, with methods that write them in words.
 
     Examples
     --------
     >>> import evenrank as er
     >>> data = er.datasets.german_credit("age")
-    >>> found = audit(er.FairLinearRanker(alpha=0.0).fit(data).predict(data), data, ks=[5])
-    >>> found.verdicts(), found.find("demographic_parity")[0].favoured
+    >>> result = audit(er.FairLinearRanker(alpha=0.0).fit(data).predict(data), data, ks=[5])
+    >>> result.verdicts(), result.find("demographic_parity")[0].favoured
     ({5: 'not met'}, 'over 25')
     """
     check_confidence(confidence)
@@ -182,9 +248,9 @@ def audit(
     ranked = RankedQueries(scores, data)
     # Tied scores are random orders, exactly.
     shuffled = ranked.ranked_by(np.zeros(data.n_rows))
-    made = Parts()
+    parts = Parts()
     for batch in ranked.batches([measure_names([k], measures) for k in cuts], replicates=replicates):
-        made += parts_of(
+        parts += parts_of(
             ranked,
             shuffled,
             measure_names([cuts[i] for i in batch], measures),
@@ -194,11 +260,15 @@ def audit(
             replicates=replicates,
             seed=seed,
         )
-    findings = made.findings
-    defined = [f"{one.measure}@{one.k}" for one in findings if one.across == "mean" and one.interval.estimate >= 0]
-    others: list[Comparison] = []
+    findings = parts.findings
+    defined = [
+        f"{finding.measure}@{finding.k}"
+        for finding in findings
+        if finding.across == "mean" and finding.interval.estimate >= 0
+    ]
+    comparison: list[Comparison] = []
     if against is not None:
-        others = compare(scores, against, data, defined, confidence=confidence, replicates=replicates, seed=seed)
+        comparison = compare(scores, against, data, defined, confidence=confidence, replicates=replicates, seed=seed)
     return Audit(
         facts=facts,
         ks=cuts,
@@ -207,10 +277,10 @@ def audit(
         method=method,
         labelled=labelled,
         findings=tuple(findings),
-        rates=tuple(made.rates),
-        certificates=tuple(made.certificates),
-        influences=tuple(made.influences),
-        comparison=tuple(others),
+        rates=tuple(parts.rates),
+        certificates=tuple(parts.certificates),
+        influences=tuple(parts.influences),
+        comparison=tuple(comparison),
     )
 
 

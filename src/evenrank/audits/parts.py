@@ -25,8 +25,17 @@ TOP_QUERIES = 5
 class Lead:
     """Which group has the highest mean in a stratum and which the lowest.
 
-    ``chance`` is the difference of the two that a random order of each list would leave: a group that stands in shorter
-    lists is in the top k more often whatever the ranker does.
+    Attributes
+    ----------
+    stratum : str
+        Which rows: "all rows", "relevant rows" or "irrelevant rows".
+    favoured, other : str
+        The group with the highest mean and the one with the lowest.
+    highest, lowest : float
+        Their means.
+    chance : float
+        The difference of the two that a random order of each list would leave: a group whose lists are shorter is in
+        the top k more often, whatever the ranker does.
     """
 
     stratum: str
@@ -41,7 +50,18 @@ class Lead:
 class Finding:
     """A measure at one k with its interval; for a gap also who leads in each stratum.
 
-    ``across`` is "max" for the largest pair of more than two groups, else "mean".
+    Attributes
+    ----------
+    measure : str
+        The measure's full name.
+    k : int
+        The cut-off.
+    across : str
+        "max" for the largest pair of more than two groups, else "mean".
+    interval : Interval
+        The estimate and its interval.
+    leads : tuple of Lead
+        Who leads, stratum by stratum; empty for a measure that is no gap.
     """
 
     measure: str
@@ -52,7 +72,7 @@ class Finding:
 
     @property
     def shown(self) -> bool:
-        """The data show a gap: its interval excludes 0."""
+        """Whether the data show a gap: its interval excludes 0."""
         return bool(self.leads) and self.interval.low > ROUNDING
 
     @property
@@ -67,7 +87,7 @@ class Finding:
 
     @property
     def other(self) -> str | None:
-        """The group behind in every stratum, as `favoured`."""
+        """The group behind in every stratum, or None, as for `favoured`."""
         return _only({lead.other for lead in self.leads})
 
 
@@ -97,7 +117,7 @@ class Influence:
 
 @dataclass(frozen=True)
 class Parts:
-    """What an audit says of some cut-offs: measure by measure, each at its cut-offs."""
+    """What an audit says at some cut-offs, measure by measure."""
 
     findings: list[Finding] = field(default_factory=list)
     rates: list[Rate] = field(default_factory=list)
@@ -105,17 +125,17 @@ class Parts:
     influences: list[Influence] = field(default_factory=list)
 
     def __add__(self, other: Parts) -> Parts:
-        """With those of larger cut-offs."""
+        """Join them with the parts at larger cut-offs."""
         return Parts(
-            _by(self.findings + other.findings, lambda one: (one.across, one.measure)),
-            _by(self.rates + other.rates, lambda one: one.stratum),
-            _by(self.certificates + other.certificates, lambda one: MeasureAt.of(one.measure).name),
+            _by(self.findings + other.findings, lambda part: (part.across, part.measure)),
+            _by(self.rates + other.rates, lambda part: part.stratum),
+            _by(self.certificates + other.certificates, lambda part: MeasureAt.of(part.measure).name),
             self.influences + other.influences,
         )
 
 
 def _by(items: list[Any], kind: Callable[[Any], Any]) -> list[Any]:
-    """Those of one kind together, kinds in the order in which they first occur."""
+    """Put items of one kind together, kinds in the order in which they first occur."""
     together: dict[Any, list[Any]] = {}
     for item in items:
         together.setdefault(kind(item), []).append(item)
@@ -133,16 +153,33 @@ def parts_of(
     replicates: int,
     seed: int,
 ) -> Parts:
-    """Of the measures named, all from one set of resampled queries; ``shuffled`` is the same lists in random order."""
+    """Compute the parts for the measures named, all from one set of resampled queries.
+
+    Parameters
+    ----------
+    ranked, shuffled : RankedQueries
+        The lists as ranked, and the same lists in random order.
+    names : list of str
+        The measures, with their cut-offs.
+    main_k : int
+        The cut-off whose most influential queries are listed.
+    confidence, method, replicates, seed
+        As in `evenrank.interval`.
+
+    Returns
+    -------
+    Parts
+        Findings, rates, certificates and influences.
+    """
     data = ranked.data
     groups = [str(name) for name in data.group_names]
     sums: dict[Any, Sums] = {}
-    plain = ranked.statistics(names, made=sums)
+    plain = ranked.statistics(names, known=sums)
     gaps = [stat.name for stat in plain if stat.kind == "gap"]
-    largest = ranked.statistics(gaps, across="max", made=sums) if data.n_groups > 2 else []
+    largest = ranked.statistics(gaps, across="max", known=sums) if data.n_groups > 2 else []
     first = largest or [stat for stat in plain if stat.kind == "gap"]
     cells = cell_rates([stat for stat in first if name_and_k(stat)[0] in NOTIONS], groups)
-    found = shared_intervals(
+    intervals = shared_intervals(
         [*plain, *largest, *cells.values()],
         data,
         confidence=confidence,
@@ -155,30 +192,30 @@ def parts_of(
         Finding(
             *name_and_k(stat),
             "max" if number >= len(plain) else "mean",
-            found[number],
+            intervals[number],
             leads_of(stat, chances[stat.name], groups) if stat.kind == "gap" else (),
         )
         for number, stat in enumerate([*plain, *largest])
     ]
-    rates = [Rate(*cell, made) for cell, made in zip(cells, found[len(findings) :], strict=True)]
+    rates = [Rate(*cell, rate) for cell, rate in zip(cells, intervals[len(findings) :], strict=True)]
     longest = int(data.lengths.max())
     return Parts(
         findings,
         rates,
         [certify(stat, 1 - confidence, list_length=longest) for stat in first],
-        [one for stat in first if name_and_k(stat)[1] == main_k for one in influences_of(stat, data)],
+        [influence for stat in first if name_and_k(stat)[1] == main_k for influence in influences_of(stat, data)],
     )
 
 
 def name_and_k(stat: Statistic) -> tuple[str, int]:
-    """The measure and its k."""
+    """Split a statistic's name into the measure and its k."""
     name, k = MeasureAt.of(stat.name)
     assert k is not None
     return name, k
 
 
 def facts_of(data: RankingData, ks: tuple[int, ...], labelled: bool) -> dict[str, Any]:
-    """The data in numbers; ``whole_lists`` is the share of lists that a cut-off does not cut."""
+    """Describe the data in numbers; ``whole_lists`` is the share of lists that a cut-off does not cut."""
     return {
         "rows": data.n_rows,
         "queries": data.n_queries,
@@ -200,7 +237,7 @@ def _strata(stat: Statistic, groups: list[str]) -> list[tuple[str, list[int]]]:
 
 
 def leads_of(stat: Statistic, chance: NDArray[np.float64], groups: list[str]) -> tuple[Lead, ...]:
-    """Who leads in each stratum where anybody does; ``chance`` are the same means of random orders."""
+    """Find who leads in each stratum where a group does; ``chance`` holds the same means for random orders."""
     means = stat.sums.ratios
     leads = []
     for stratum, columns in _strata(stat, groups):
@@ -216,24 +253,24 @@ def leads_of(stat: Statistic, chance: NDArray[np.float64], groups: list[str]) ->
 
 
 def cell_rates(stats: list[Statistic], groups: list[str]) -> dict[tuple[str, str, int], Statistic]:
-    """Each cell's selection rate as a statistic of its own; a stratum that two notions share comes once."""
+    """Give each cell's selection rate as a separate statistic; a stratum that two notions share comes once."""
     cells: dict[tuple[str, str, int], Statistic] = {}
     for stat in stats:
         k = name_and_k(stat)[1]
         for stratum, columns in _strata(stat, groups):
             for group, column in zip(groups, columns, strict=True):
-                own = Statistic(f"selection_rate@{k}", stat.sums, "mean", column=column)
-                cells.setdefault((stratum, group, k), own)
+                rate = Statistic(f"selection_rate@{k}", stat.sums, "mean", column=column)
+                cells.setdefault((stratum, group, k), rate)
     return cells
 
 
 def shared_intervals(
     stats: list[Statistic], data: RankingData, *, confidence: float, method: str, replicates: int, seed: int
 ) -> list[Interval]:
-    """Of all statistics from one set of resamples; one query alone gives estimates without an interval."""
+    """Compute the intervals of all statistics from one set of resamples; a single query gives estimates only."""
     if data.n_queries < 2:
-        bare = [interval_of(stat, None, confidence=confidence) for stat in stats]
-        return [replace(one, low=np.nan, high=np.nan) for one in bare]
+        estimates = [interval_of(stat, None, confidence=confidence) for stat in stats]
+        return [replace(interval, low=np.nan, high=np.nan) for interval in estimates]
     if method == "analytic":
         return [interval_of(stat, None, confidence=confidence, seed=seed) for stat in stats]
     distinct = {id(stat.sums): stat.sums for stat in stats}
@@ -243,7 +280,7 @@ def shared_intervals(
 
 
 def influences_of(stat: Statistic, data: RankingData) -> list[Influence]:
-    """The queries without which the gap would be smallest."""
+    """Find the queries without which the gap would be smallest."""
     gap = float(stat.value(stat.estimates))
     if data.n_queries < 2 or not gap > ROUNDING:
         return []

@@ -31,7 +31,7 @@ class Section:
 
 
 def summary(audit: Audit) -> str:
-    """The data in one line."""
+    """Write what the data is in one line."""
     facts = audit.facts
     return data_line(
         rows=facts["rows"],
@@ -43,7 +43,8 @@ def summary(audit: Audit) -> str:
 
 
 def sections(audit: Audit) -> list[Section]:
-    made = [
+    """List the sections that have something to say, in the order of the document."""
+    parts = [
         Section("What can and cannot be concluded", tuple(audit.conclusions())),
         _gaps(audit),
         _rates(audit),
@@ -52,7 +53,7 @@ def sections(audit: Audit) -> list[Section]:
         _queries(audit),
         _comparison(audit),
     ]
-    return [section for section in made if section.sentences or section.rows]
+    return [section for section in parts if section.sentences or section.rows]
 
 
 def _head(audit: Audit) -> tuple[str, ...]:
@@ -63,34 +64,36 @@ def _level(audit: Audit) -> str:
     return f"  {audit.confidence:.0%} interval"
 
 
-def _with_interval(audit: Audit, label: str, found: list[Finding]) -> list[tuple[str, ...]]:
+def _with_interval(audit: Audit, label: str, findings: list[Finding]) -> list[tuple[str, ...]]:
     return [
-        (label, *(number(one.interval.estimate) for one in found)),
-        (_level(audit), *(span(one.interval.low, one.interval.high) for one in found)),
+        (label, *(number(finding.interval.estimate) for finding in findings)),
+        (_level(audit), *(span(finding.interval.low, finding.interval.high) for finding in findings)),
     ]
 
 
 def _gaps(audit: Audit) -> Section:
     rows: list[tuple[str, ...]] = []
     several = len(audit.facts["groups"]) > 2
-    uneven_lists = any(abs(one.chance) >= 0.0005 for one in audit.findings)
-    for measure in dict.fromkeys(MeasureAt.of(made.measure).name for made in audit.certificates):
-        first = audit.find(measure)
-        rows += _with_interval(audit, TITLES[measure] + (" (largest pair)" if several else ""), first)
-        rows.append(("  favoured", *(_ahead(one, one.favoured) for one in first)))
+    uneven_lists = any(abs(finding.chance) >= 0.0005 for finding in audit.findings)
+    for measure in dict.fromkeys(MeasureAt.of(certificate.measure).name for certificate in audit.certificates):
+        findings = audit.find(measure)
+        rows += _with_interval(audit, TITLES[measure] + (" (largest pair)" if several else ""), findings)
+        rows.append(("  favoured", *(_ahead(finding, finding.favoured) for finding in findings)))
         if several:
-            rows.append(("  over", *(_ahead(one, one.other) for one in first)))
+            rows.append(("  over", *(_ahead(finding, finding.other) for finding in findings)))
         if uneven_lists:
-            rows.append(("  in random order", *(signed(one.chance) if one.leads else "–" for one in first)))
+            rows.append(
+                ("  in random order", *(signed(finding.chance) if finding.leads else "–" for finding in findings))
+            )
         if several:
             rows += _with_interval(audit, f"{TITLES[measure]} (mean over pairs)", audit.find(measure, "mean"))
     note = "In random order: what would be left of the gap if each list were shuffled, + for the same group."
     return Section("Gaps between groups (0 is even)", (), _head(audit), tuple(rows), note if uneven_lists else "")
 
 
-def _ahead(one: Finding, name: str | None) -> str:
-    """A group where a gap is shown; where strata disagree, the words tell them apart."""
-    if not one.shown:
+def _ahead(finding: Finding, name: str | None) -> str:
+    """A group where a gap is shown; "differs" where the strata disagree."""
+    if not finding.shown:
         return "none shown"
     return "differs" if name is None else name_cell(name, NAME)
 
@@ -120,16 +123,23 @@ def _quality(audit: Audit) -> Section:
 
 def _certified(audit: Audit) -> Section:
     rows = []
-    for measure in dict.fromkeys(MeasureAt.of(made.measure).name for made in audit.certificates):
-        found = [made for made in audit.certificates if MeasureAt.of(made.measure).name == measure]
-        rows.append((notion_title(measure), *("vacuous" if made.vacuous else f"≤ {made.bound:.3f}" for made in found)))
+    for measure in dict.fromkeys(MeasureAt.of(certificate.measure).name for certificate in audit.certificates):
+        at_each_k = [
+            certificate for certificate in audit.certificates if MeasureAt.of(certificate.measure).name == measure
+        ]
+        rows.append(
+            (
+                notion_title(measure),
+                *("vacuous" if certificate.vacuous else f"≤ {certificate.bound:.3f}" for certificate in at_each_k),
+            )
+        )
     note = f"With {audit.confidence:.0%} confidence each. Vacuous: the bound is 1 or more and says nothing."
     return Section("Certified for new queries", (), _head(audit), tuple(rows), note)
 
 
 def _queries(audit: Audit) -> Section:
-    measures = list(dict.fromkeys(one.measure for one in audit.influences))
-    columns = [[one for one in audit.influences if one.measure == measure] for measure in measures]
+    measures = list(dict.fromkeys(influence.measure for influence in audit.influences))
+    columns = [[influence for influence in audit.influences if influence.measure == measure] for measure in measures]
     depth = max(map(len, columns), default=0)
     rows = []
     for i in range(depth):
@@ -145,14 +155,14 @@ def _queries(audit: Audit) -> Section:
 def _comparison(audit: Audit) -> Section:
     rows = [
         (
-            title(*MeasureAt.of(one.measure)),
-            number(one.a),
-            number(one.b),
-            signed(one.difference),
-            f"{signed(one.low)} to {signed(one.high)}",
-            f"{one.adjusted:.3f}",
+            title(*MeasureAt.of(comparison.measure)),
+            number(comparison.a),
+            number(comparison.b),
+            signed(comparison.difference),
+            f"{signed(comparison.low)} to {signed(comparison.high)}",
+            f"{comparison.adjusted:.3f}",
         )
-        for one in audit.comparison
+        for comparison in audit.comparison
     ]
     head = ("", "this", "other", "change", f"{audit.confidence:.0%} interval", "p (Holm)")
     level = f"{1 - audit.confidence:.2g}"
@@ -161,7 +171,7 @@ def _comparison(audit: Audit) -> Section:
 
 
 def as_text(audit: Audit, heading: str) -> str:
-    """80 columns wide, unless names or many cut-offs need more."""
+    """Lay the sections out as plain text, 80 columns wide unless names or many cut-offs need more."""
     parts = [tidy(heading), "", *textwrap.wrap(summary(audit), WIDTH)]
     for section in sections(audit):
         parts += ["", section.heading, "─" * len(section.heading)]
@@ -192,6 +202,7 @@ def _text_table(section: Section) -> list[str]:
 
 
 def as_markdown(audit: Audit, heading: str) -> str:
+    """Lay the sections out as Markdown."""
     parts = [f"# {_escaped(tidy(heading))}", "", _escaped(summary(audit))]
     for section in sections(audit):
         parts += ["", f"## {section.heading}", ""]

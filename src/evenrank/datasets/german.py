@@ -26,7 +26,7 @@ GROUPS = {
 def german_credit(
     group: str = "sex", *, lists: int = 500, items: int = 25, pools: int = 5, seed: int = 0
 ) -> RankingData:
-    """Lists of loan applicants drawn from the UCI German Credit data, relevance 1 for good credit.
+    """Draw lists of loan applicants from the UCI German Credit data, with relevance 1 for good credit.
 
     The data has 1000 applicants and no queries, so lists are drawn as Singh and Joachims did [1]_: a creditworthy
     applicant has weight 0.4 in the draw, another 0.6, so that lists are less one-sided than the data (70 % good).
@@ -41,7 +41,7 @@ def german_credit(
     group : {"sex", "age", "sex+age"}
         Women and men; 25 or younger and over 25; or the four groups both make. The lists do not depend on it.
     lists : int
-        Lists in all, at least one a pool; pools differ by one list at most.
+        Lists in all, at least one per pool; pools differ by one list at most.
     items : int
         Applicants in each list, at most the size of the smallest pool, ``1000 // pools``.
     pools : int
@@ -54,7 +54,7 @@ def german_credit(
     RankingData
         ``item_ids`` are the applicants' numbers in the file, 1 to 1000, ascending within a list; ``query_ids`` are
         "pool/list", such as "0/017". Features are all attributes but the two that the groups come from (9: sex and
-        marital status, 13: age): numbers as they are, categories as one 0/1 column a category, without the
+        marital status, 13: age): numbers as they are, categories as one 0/1 column per category, without the
         attribute's first documented category, which is the one where all its columns are 0.
 
     Notes
@@ -83,7 +83,7 @@ def german_credit(
     kind = choose(group, GROUPS, what="group")
     table = _table()
     n_pools = _whole(pools, "pools", 2, len(table))
-    n_lists = _whole(lists, "lists", n_pools, why=f", a list for each of the {n_pools} pools")
+    n_lists = _whole(lists, "lists", n_pools, why=", one per pool")
     smallest = len(table) // n_pools
     n_items = _whole(items, "items", 1, smallest, why=f", the size of the smallest of {n_pools} pools")
     rng = np.random.default_rng(_whole(seed, "seed", 0))
@@ -104,7 +104,22 @@ def german_credit(
 
 
 def german_credit_folds(data: RankingData) -> NDArray[np.int64]:
-    """The pool that each list of `german_credit` was drawn from, (q,): folds that share no applicant.
+    """Tell which pool each list of `german_credit` was drawn from: folds that share no applicant.
+
+    Parameters
+    ----------
+    data : RankingData
+        Rows of `german_credit`.
+
+    Returns
+    -------
+    ndarray
+        The number of the pool of each query, (q,).
+
+    Raises
+    ------
+    DataError
+        For other rows.
 
     Examples
     --------
@@ -117,11 +132,11 @@ def german_credit_folds(data: RankingData) -> NDArray[np.int64]:
     >>> set(test.item_ids.tolist()) & set(train.item_ids.tolist())
     set()
     """
-    found = [re.fullmatch(r"(\d+)/\d+", str(query)) for query in data.query_ids]
-    if None in found:
-        strange = data.query_ids[found.index(None)]
+    matches = [re.fullmatch(r"(\d+)/\d+", str(query)) for query in data.query_ids]
+    if None in matches:
+        strange = data.query_ids[matches.index(None)]
         raise DataError(f"query ids must be 'pool/list', as german_credit makes them; got {str(strange)!r}.")
-    return np.array([match[1] for match in found if match], dtype=np.int64)
+    return np.array([match[1] for match in matches if match], dtype=np.int64)
 
 
 def _draw(
@@ -142,7 +157,7 @@ def _draw(
     keys = rng.gumbel(size=(lists, size))
     keys += log_weight[pool]
     places = np.argpartition(keys, size - items, axis=1)[:, size - items :]
-    # The order of drawing favours the heavier, so it would tell of the label: it is not kept.
+    # The order of drawing favours the heavier and so would reveal the label: it is not kept.
     return np.sort(members[pool[:, None], places], axis=1)
 
 

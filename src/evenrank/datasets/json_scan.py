@@ -1,4 +1,4 @@
-"""A JSON file of any size read value by value, in the memory of a few chunks."""
+"""`JsonScanner`: reads a JSON file of any size value by value, in the memory of a few chunks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _decode: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().raw_decode
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """The file, decompressed as it is read if it is gzip, whatever its name."""
+    """Open the file; if it is gzip, whatever its name, it is decompressed while it is read."""
     try:
         with path.open("rb") as file:
             start = file.read(4)
@@ -36,7 +36,14 @@ def open_bytes(path: Path) -> IO[bytes]:
 class JsonScanner:
     """Goes through a JSON text: look with `peek`, step over punctuation with `take`, read whole values with `value`.
 
-    Only the values asked for are ever in memory, so a file of one huge object can be read entry by entry.
+    Only the value that is read is in memory, so a file of one huge object can be read entry by entry.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    chunk : int
+        Bytes read at a time.
     """
 
     def __init__(self, path: Path, *, chunk: int = CHUNK) -> None:
@@ -59,7 +66,7 @@ class JsonScanner:
     # ------------------------------------------------------------------ reading
 
     def peek(self) -> str:
-        """The next character that is not white space, or "" at the end."""
+        """Look at the next character that is not white space; "" at the end."""
         while True:
             text, at = self._text, self._at
             while at < len(text) and text[at] in _SPACE:
@@ -71,44 +78,44 @@ class JsonScanner:
                 return ""
 
     def ahead(self, number: int) -> str:
-        """The next ``number`` characters, or those that are left."""
+        """Look at the next ``number`` characters, or those that are left."""
         while len(self._text) - self._at < number and self._fill():
             pass
         return self._text[self._at : self._at + number]
 
     def take(self, expected: str) -> None:
-        """Step over this character, or say what is there instead."""
-        found = self.peek()
-        if found != expected:
-            raise self.cut_short() if not found else self.wrong(f"{expected!r} is needed; got {found!r}")
+        """Step over this character; a DataError says what is there instead."""
+        following = self.peek()
+        if following != expected:
+            raise self.cut_short() if not following else self.wrong(f"{expected!r} is needed; got {following!r}")
         self._at += 1
 
     def taken(self, expected: str) -> bool:
-        """Step over this character if it is next."""
+        """Step over this character if it is next; tells whether it was."""
         if self.peek() != expected:
             return False
         self._at += 1
         return True
 
     def value(self) -> Any:
-        """The next value, decoded."""
+        """Read the next value, decoded."""
         return self._next()[0]
 
     def source(self) -> str:
-        """The next value as it is written, checked to be JSON."""
+        """Read the next value as it is written, checked to be JSON."""
         start_length, end = self._next()[1:]
         return self._text[end - start_length : end]
 
     def key(self) -> str:
-        """The next key of an object, stepping over its colon."""
+        """Read the next key of an object and step over its colon."""
         if self.peek() not in ('"', ""):
             raise self.wrong(f"a key in double quotes is needed; got {self.peek()!r}")
-        found = self.value()
+        name = self.value()
         self.take(":")
-        return str(found)
+        return str(name)
 
     def keys(self) -> Iterator[str]:
-        """The keys of the object that comes next; the loop's body must read the value of each."""
+        """Go through the keys of the next object; the loop's body must read the value of each."""
         self.take("{")
         if self.taken("}"):
             return
@@ -122,12 +129,13 @@ class JsonScanner:
 
     @property
     def line(self) -> int:
-        """The number, from 1, of the line that comes next. Every record asks for it, so no part is counted twice."""
+        """The number, from 1, of the line that comes next. It is asked for often, so no part is counted twice."""
         self._lines += self._text.count("\n", self._lines_to, self._at)
         self._lines_to = self._at
         return self._lines + 1
 
     def wrong(self, reason: str, at: int | None = None) -> DataError:
+        """Make the error for text that is not JSON, here or at a place of the buffer."""
         at = self._at if at is None else at
         line = self.line + self._text.count("\n", self._at, at)
         return DataError(
@@ -136,6 +144,7 @@ class JsonScanner:
         )
 
     def cut_short(self) -> DataError:
+        """Make the error for a file that ends within a value."""
         end = self._characters_before + len(self._text)
         return DataError(f"{self.path}: the JSON is cut short after {end} characters. Copy or download it again.")
 
@@ -148,7 +157,7 @@ class JsonScanner:
         while True:
             text = self._text
             try:
-                found, end = _decode(text, self._at)
+                value, end = _decode(text, self._at)
             except RecursionError:
                 raise self.wrong("values are nested too deeply") from None
             except ValueError as error:
@@ -166,7 +175,7 @@ class JsonScanner:
                 continue
             length = end - self._at
             self._at = end
-            return found, length, end
+            return value, length, end
 
     def _fill(self) -> bool:
         """Read on; False at the end. The buffer at least doubles while one value fills it, so that retries are few."""

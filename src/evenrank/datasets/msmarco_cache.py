@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from evenrank.datasets.msmarco_rows import Rows, TextPairs, collect
 from evenrank.errors import ConfigError, DataWarning
-from evenrank.features.cache import UNBOUND, Meta, fill_cache, is_finished, open_cache, read_meta
+from evenrank.features.cache import fill_cache, is_finished, open_cache
 from evenrank.features.encoder import Encoder
+from evenrank.features.record import UNBOUND, Meta, read_meta
 from evenrank.features.spool import TextSpool
 from evenrank.io.files import unreadable
 
@@ -29,7 +30,26 @@ def cached_rows(
     cache: str | os.PathLike[str] | None,
     progress: Callable[[float], None] | None,
 ) -> tuple[Rows, NDArray[Any]]:
-    """The rows of the files and their features, from the cache as far as it has them."""
+    """Read the rows of the files and their features, from the cache as far as it has them.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files.
+    limit : int or None
+        Read only this number of queries.
+    model : Encoder
+        What computes the features.
+    cache : path or None
+        The folder of caches, as in `msmarco`.
+    progress : callable or None
+        Called with the fraction of embeddings done.
+
+    Returns
+    -------
+    tuple
+        `Rows`, and the features, (n, width).
+    """
     data = _data_fingerprint(paths, limit)
     folder = _cache_folder(paths[0], cache, model, data)
     return _finished(folder, model, data) or _computed(folder, paths, limit, model, data, progress)
@@ -37,15 +57,15 @@ def cached_rows(
 
 def _finished(folder: Path, model: Encoder, data: str) -> tuple[Rows, NDArray[Any]] | None:
     """What a finished cache holds, or None if there is something to compute: it may be new, or damaged."""
-    found = read_meta(folder)
-    if found is None or not (folder / ROWS).exists():
+    meta = read_meta(folder)
+    if meta is None or not (folder / ROWS).exists():
         return None
-    rows = Rows.load(folder / ROWS, data, bound=found.format != UNBOUND)
+    rows = Rows.load(folder / ROWS, data, bound=meta.format != UNBOUND)
     if rows is None:
         warnings.warn(f"{folder / ROWS}: is damaged, and made again from the data", DataWarning, stacklevel=5)
         return None
     # The cache knows the width, so a finished one needs no model to be loaded.
-    wanted = Meta(model.fingerprint, data, len(rows.relevance), found.width)
+    wanted = Meta(model.fingerprint, data, len(rows.relevance), meta.width)
     return (rows, open_cache(folder, wanted)) if is_finished(folder, wanted) else None
 
 
@@ -57,7 +77,7 @@ def _computed(
     data: str,
     progress: Callable[[float], None] | None,
 ) -> tuple[Rows, NDArray[Any]]:
-    width = model.width  # first, as it loads the model and shows what is wrong with it before a long file is read
+    width = model.width  # loads the model, so that what is wrong with it shows before a long file is read
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TextSpool(folder) as queries, TextSpool(folder) as passages:

@@ -1,4 +1,4 @@
-"""The layouts MS MARCO's question-answering files come in, each read as a stream of records, one a query."""
+"""The layouts of MS MARCO's question-answering files, each read as a stream of records, one per query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,17 @@ _COLUMNS = re.compile(r'\{\s*(?:"\w+"\s*:\s*\{\s*\}\s*,\s*)*"\w+"\s*:\s*\{\s*"\d
 
 
 class Passage(NamedTuple):
-    """A passage, whether it was selected for the answer, and the address it came from, if known."""
+    """A passage of a query.
+
+    Attributes
+    ----------
+    selected : bool
+        Whether it was selected for the answer.
+    text : str
+        What it says.
+    url : str or None
+        The address it came from, if known.
+    """
 
     selected: bool
     text: str
@@ -35,7 +45,17 @@ class Passage(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A query and its passages."""
+    """A query and its passages.
+
+    Attributes
+    ----------
+    query_id : int or str
+        Its id.
+    query : str
+        Its text.
+    passages : list of Passage
+        In the order of the file.
+    """
 
     query_id: int | str
     query: str
@@ -45,11 +65,27 @@ class Record(NamedTuple):
 def read_records(
     path: Path, *, limit: int | None = None, chunk: int = CHUNK, folder: Path | None = None
 ) -> Iterator[Record]:
-    """The records of a file of any layout, at most ``limit``, in the order of the file's passages.
+    """Read the records of a file of any layout, in the order of the file's passages.
 
-    The layout is told by the content: Parquet; an object of columns keyed by row number (the official files, whose
-    passages wait in a temporary file in ``folder`` until their queries come); an array of records; records one after
-    the other (JSON lines). All but Parquet may be gzip.
+    The content decides what the layout is: Parquet; an object of columns keyed by row number (the official files,
+    whose passages wait in a temporary file until their queries come); an array of records; records one after the other
+    (JSON lines). All but Parquet may be gzip.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    limit : int, optional
+        Stop after this number of records.
+    chunk : int
+        Bytes of JSON read at a time.
+    folder : Path, optional
+        Where temporary files are made; None is the system's folder for them.
+
+    Yields
+    ------
+    Record
+        One per query.
     """
     if limit == 0:
         return
@@ -106,9 +142,9 @@ def _next_record(scanner: JsonScanner) -> Record:
 
 def _columns(scanner: JsonScanner, limit: int | None, spools: Mapping[str, TextSpool]) -> Iterator[Record]:
     keys: dict[str, array[int]] = {}
-    found: list[str] = []
+    names: list[str] = []
     for name in scanner.keys():  # noqa: SIM118
-        found.append(name)
+        names.append(name)
         if name in keys:
             raise scanner.wrong(f"column {name!r} occurs twice")
         rows = keys.setdefault(name, array("q")) if name in NEEDED else array("q")
@@ -124,7 +160,7 @@ def _columns(scanner: JsonScanner, limit: int | None, spools: Mapping[str, TextS
         raise scanner.wrong("nothing may follow the object of columns")
     absent = [name for name in NEEDED if name not in keys]
     if absent:
-        raise DataError(f"{scanner.path}: column {absent[0]!r} is needed; the file has {listed(found)}.")
+        raise DataError(f"{scanner.path}: column {absent[0]!r} is needed; the file has {listed(names)}.")
     places = {name: np.array(rows, np.int64) for name, rows in keys.items()}
     matches = {name: _match(scanner.path, places["passages"], places[name], name) for name in ("query", "query_id")}
     for number, row in enumerate(places["passages"].tolist()):
@@ -193,21 +229,21 @@ def _record(fields: Any, place: str) -> Record:
     return Record(query_id, query, [_passage(*values, place) for values in _passages(fields["passages"], place)])
 
 
-def _passages(found: Any, place: str) -> Iterator[tuple[Any, Any, Any]]:
+def _passages(content: Any, place: str) -> Iterator[tuple[Any, Any, Any]]:
     """Selected, text and url of each passage, from a list of objects or an object of lists."""
-    if isinstance(found, Mapping):
-        _refuse_absent(found, place)
-        selected, texts = found["is_selected"], found["passage_text"]
-        urls = found.get("url")
+    if isinstance(content, Mapping):
+        _refuse_absent(content, place)
+        selected, texts = content["is_selected"], content["passage_text"]
+        urls = content.get("url")
         urls = [None] * len(texts) if urls is None else urls
         for name, values in zip(PASSAGE, (selected, texts, urls), strict=True):
             if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != len(texts):
-                raise DataError(f"{place}: {name!r} of the passages must be a list with a value for each passage.")
+                raise DataError(f"{place}: {name!r} of the passages must be a list with one value per passage.")
         yield from zip(selected, texts, urls, strict=True)
         return
-    if not isinstance(found, list):
-        raise DataError(f"{place}: 'passages' must be a list of passages or an object of lists; got {_shown(found)}.")
-    for passage in found:
+    if not isinstance(content, list):
+        raise DataError(f"{place}: 'passages' must be a list of passages or an object of lists; got {_shown(content)}.")
+    for passage in content:
         if not isinstance(passage, Mapping):
             raise DataError(f"{place}: each passage must be an object; got {_shown(passage)}.")
         if "is_selected" not in passage or "passage_text" not in passage:
@@ -215,11 +251,11 @@ def _passages(found: Any, place: str) -> Iterator[tuple[Any, Any, Any]]:
         yield passage["is_selected"], passage["passage_text"], passage.get("url")
 
 
-def _refuse_absent(found: Mapping[str, Any], place: str) -> None:
+def _refuse_absent(content: Mapping[str, Any], place: str) -> None:
     for name in PASSAGE[:2]:
-        if name not in found:
+        if name not in content:
             hint = " The evaluation file has no judgements; use train or dev." if name == "is_selected" else ""
-            raise DataError(f"{place}: {name!r} is needed in the passages; they have {listed(found)}.{hint}")
+            raise DataError(f"{place}: {name!r} is needed in the passages; they have {listed(content)}.{hint}")
 
 
 def _passage(selected: Any, text: Any, url: Any, place: str) -> Passage:

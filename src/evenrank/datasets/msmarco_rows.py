@@ -1,4 +1,4 @@
-"""MS MARCO's records as rows: what training needs in compact arrays, the texts on disk."""
+"""MS MARCO's records as rows: what training needs is in compact arrays, the texts are on disk."""
 
 from __future__ import annotations
 
@@ -30,15 +30,30 @@ _UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Rows:
-    """All about the rows but texts and features: small, so that a finished cache needs no second look at the file."""
+    """All about the rows but texts and features: small, so that a finished cache needs no second look at the file.
+
+    Attributes
+    ----------
+    query_ids : ndarray
+        (q,).
+    query_ptr : ndarray
+        (q + 1,): the rows of query i are ``query_ptr[i]:query_ptr[i + 1]``.
+    relevance : ndarray
+        (n,), 0 or 1.
+    suffix : ndarray
+        (n,): the number of the address's top-level domain in ``suffixes``; -1 is unknown.
+    suffixes : ndarray
+        The top-level domains.
+    """
 
     query_ids: NDArray[Any]
     query_ptr: NDArray[np.int64]
     relevance: NDArray[np.uint8]
-    suffix: NDArray[np.int32]  # codes into suffixes; -1 is unknown
+    suffix: NDArray[np.int32]
     suffixes: NDArray[np.str_]
 
     def groups(self, grouping: str) -> tuple[NDArray[np.int32], tuple[str, str]]:
+        """Give the group of each row under a grouping, (n,) with -1 for unknown, and the groups' names."""
         chosen = GROUPINGS[grouping]
         names = ("/".join(f".{suffix}" for suffix in chosen), "other")
         code = np.append(np.where(np.isin(self.suffixes, chosen), 0, 1), _UNKNOWN)
@@ -52,10 +67,9 @@ class Rows:
 
     @classmethod
     def load(cls, path: Path, data: str, *, bound: bool = True) -> Rows | None:
-        """The rows as they were saved, or None if they are damaged or of other data.
+        """Read the rows as they were saved; None if they are damaged or of other data.
 
-        ``bound=False``: rows that were saved without a digest, as older caches have them, are taken if they fit
-        together.
+        With ``bound=False``, rows without a digest, as older caches have them, are taken if they fit together.
         """
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as content:
@@ -93,7 +107,7 @@ class Rows:
 
 
 class TextPairs:
-    """The rows' texts, on disk: each query once, each passage."""
+    """The rows' texts, on disk: each query once, and each passage."""
 
     def __init__(self, queries: TextSpool, passages: TextSpool) -> None:
         self.queries, self.passages = queries, passages
@@ -103,15 +117,33 @@ class TextPairs:
         return len(self.passages)
 
     def between(self, start: int, stop: int) -> tuple[list[str], list[str]]:
+        """Give the queries and passages of rows ``start`` to ``stop`` - 1."""
         numbers = self.query_of_row[start:stop]
         texts = self.queries.between(numbers[0], numbers[-1] + 1)
         return [texts[number - numbers[0]] for number in numbers], self.passages.between(start, stop)
 
 
 def collect(paths: Sequence[Path], limit: int | None, folder: Path, texts: TextPairs) -> Rows:
-    """Go through the files once; texts go to disk and the rest to compact arrays."""
+    """Go through the files once; texts go to disk and the rest to compact arrays.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files.
+    limit : int or None
+        Read only this number of queries.
+    folder : Path
+        Where temporary files are made.
+    texts : TextPairs
+        Where the texts go.
+
+    Returns
+    -------
+    Rows
+        The rest.
+    """
     ids: list[int | str] = []
-    seen: set[int | str] = set()
+    known_ids: set[int | str] = set()
     ends, relevance, suffix = array("q", [0]), array("B"), array("i")
     code_of: dict[str, int] = {}
     empty = 0
@@ -119,15 +151,15 @@ def collect(paths: Sequence[Path], limit: int | None, folder: Path, texts: TextP
         if not record.passages:
             empty += 1
             continue
-        if record.query_id in seen:
+        if record.query_id in known_ids:
             raise DataError(
-                f"{_named(paths)}: query_id {record.query_id!r} occurs twice; one record a query is needed."
+                f"{_named(paths)}: query_id {record.query_id!r} occurs twice; one record per query is needed."
             )
-        seen.add(record.query_id)
+        known_ids.add(record.query_id)
         for passage in record.passages:
             relevance.append(passage.selected)
-            found = domain_suffix(passage.url)
-            suffix.append(_UNKNOWN if found is None else code_of.setdefault(found, len(code_of)))
+            domain = domain_suffix(passage.url)
+            suffix.append(_UNKNOWN if domain is None else code_of.setdefault(domain, len(code_of)))
             texts.passages.append(passage.text)
             texts.query_of_row.append(len(ids))
         texts.queries.append(record.query)
@@ -152,6 +184,7 @@ def collect(paths: Sequence[Path], limit: int | None, folder: Path, texts: TextP
 
 
 def all_records(paths: Sequence[Path], limit: int | None, folder: Path | None) -> Iterator[Record]:
+    """Read the records of all files one after the other, at most ``limit``."""
     left = limit
     for path in paths:
         for record in read_records(path, limit=left, folder=folder):
@@ -161,7 +194,7 @@ def all_records(paths: Sequence[Path], limit: int | None, folder: Path | None) -
 
 
 def ranking_data(rows: Rows, features: NDArray[Any]) -> RankingData:
-    """Built directly: rows are grouped, ids differ and vectors are finite by how they were made, at any size."""
+    """Build the data without checks: the rows are known to be grouped, the ids to differ, the vectors to be finite."""
     lengths = np.diff(rows.query_ptr)
     positions = np.arange(len(rows.relevance)) - np.repeat(rows.query_ptr[:-1], lengths)
     queries = np.array([str(query) for query in rows.query_ids.tolist()])
@@ -180,8 +213,10 @@ def ranking_data(rows: Rows, features: NDArray[Any]) -> RankingData:
 
 
 def domain_suffix(url: str | None) -> str | None:
-    """The last label of the address's host; "" if it has none (an IP, localhost), None if there is no address.
+    """Find the last label of the address's host; "" if it has none (an IP, localhost), None if there is no address.
 
+    Examples
+    --------
     >>> [domain_suffix(url) for url in ("HTTP://me:x@A.COM.:80/b.org", "www.b.co.uk?u=http://c.com", "10.0.0.1", None)]
     ['com', 'uk', '', None]
     """

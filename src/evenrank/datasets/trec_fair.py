@@ -22,17 +22,18 @@ UNKNOWN_GROUPS = ("drop", "keep")
 
 
 def trec_fair_2019(folder: str | os.PathLike[str], threshold: float = 3, *, unknown: str = "drop") -> RankingData:
-    """Judged papers of the TREC 2019 Fair Ranking track's training sample, with nine features after Bonart [1]_.
+    """Read the judged papers of the TREC 2019 Fair Ranking track's training sample, with nine features [1]_.
 
     The data may not be redistributed; the folder is yours. If it holds papers of the Semantic Scholar open corpus, the
-    features are computed from them; else they are read from a file of features others computed. See
+    features are computed from them; else they are read from a file of features that others computed. See
     docs/trec-fair-2019.md for the files and where to get them.
 
     Parameters
     ----------
     folder : path
+        The folder with the track's files.
     threshold : float
-        A paper is in the group "above 3" if the mean gid of those of its authors who have one is above 3, else in
+        A paper is in the group "above 3" if the mean gid of its authors (of those who have one) is above 3, else in
         "up to 3". The gid, 1 to 7, is the track's example grouping of authors.
     unknown : {"drop", "keep"}
         What becomes of papers none of whose authors has a gid: dropped, or kept with an unknown group.
@@ -54,7 +55,20 @@ def trec_fair_2019(folder: str | os.PathLike[str], threshold: float = 3, *, unkn
 def trec_fair_2019_groupings(
     folder: str | os.PathLike[str], thresholds: Iterable[float] = (3, 4, 5), unknown: str = "drop"
 ) -> dict[str, RankingData]:
-    """The same rows under several thresholds, by the names "t=3", "t=4" …; all share one array of features."""
+    """Read the same rows under several thresholds; all share one array of features.
+
+    Parameters
+    ----------
+    thresholds : iterable of float
+        The thresholds.
+    folder, unknown
+        As in `trec_fair_2019`.
+
+    Returns
+    -------
+    dict
+        "t=3", "t=4" … → the `RankingData`.
+    """
     from evenrank.datasets import trec_fair_corpus as corpus
     from evenrank.datasets import trec_fair_files as files
 
@@ -90,9 +104,19 @@ def trec_fair_2019_groupings(
 
 
 def trec_fair_2019_titles(folder: str | os.PathLike[str]) -> tuple[dict[Any, str], dict[str, str]]:
-    """What to show for a query id and for an item id: the text of each query, and the title of each judged paper.
+    """Read what to show for queries and papers.
 
     Titles come from the table of papers, or, where there is none, from the corpus. Papers in neither have no entry.
+
+    Parameters
+    ----------
+    folder : path
+        As in `trec_fair_2019`.
+
+    Returns
+    -------
+    tuple of dict
+        Query id → its text, and item id → the title of the judged paper.
     """
     from evenrank.datasets import trec_fair_corpus as corpus
     from evenrank.datasets import trec_fair_files as files
@@ -103,8 +127,8 @@ def trec_fair_2019_titles(folder: str | os.PathLike[str]) -> tuple[dict[Any, str
     table, papers = files.find_file(place, files.PAPERS), corpus.corpus_files(place)
     if table is None and not papers:
         raise DataError(f"{place}: titles need {files.PAPERS} or the papers (*.jsonl …); neither is there.")
-    found = files.read_titles(table) if table else ((paper.id, paper.texts[0]) for _, paper in corpus.stream(papers))
-    titles = {paper: title for paper, title in found if paper in judged}
+    pairs = files.read_titles(table) if table else ((paper.id, paper.texts[0]) for _, paper in corpus.stream(papers))
+    titles = {paper: title for paper, title in pairs if paper in judged}
     return {query.qid: query.text for query in queries}, titles
 
 

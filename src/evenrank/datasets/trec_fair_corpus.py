@@ -32,7 +32,19 @@ OTHER = ""  # stands for every word that no query has; no token is empty
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """One line of the corpus; ``texts`` are title, abstract, entities, venue and authors."""
+    """One line of the corpus.
+
+    Attributes
+    ----------
+    id : str
+        The paper's id.
+    texts : tuple of str
+        Title, abstract, entities, venue and authors.
+    year, cited_by, cites : float
+        The year (NaN if it is not known), and the numbers of citations to and from it.
+    author_ids : list of tuple of str
+        The ids of each author; some have several.
+    """
 
     id: str
     texts: tuple[str, str, str, str, str]
@@ -43,29 +55,44 @@ class Paper:
 
 
 def corpus_files(folder: Path) -> list[Path]:
-    """The files of papers in a folder, by name; a file that is there with and without .gz counts once."""
+    """List the files of papers in a folder, by name; a file that is there with and without .gz counts once."""
     if not folder.is_dir():
         return []
-    found = {
+    by_name = {
         path.name: path
         for path in sorted(folder.iterdir())
         if path.name.lower().endswith(SUFFIXES) or path.name.startswith("s2-corpus-")
         if path.is_file() and not path.name.lower().startswith((".", "fair-trec"))
     }
-    return [path for name, path in found.items() if not (name.endswith(".gz") and name.removesuffix(".gz") in found)]
+    return [
+        path for name, path in by_name.items() if not (name.endswith(".gz") and name.removesuffix(".gz") in by_name)
+    ]
 
 
 def read_corpus(paths: Sequence[Path], queries: Sequence[Query]) -> Source:
-    """Read every paper once, and compute the features of those that were judged."""
+    """Read every paper once, and compute the features of those that were judged.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files of papers.
+    queries : sequence of Query
+        The judged lists.
+
+    Returns
+    -------
+    Source
+        Features and authors of the judged papers.
+    """
     bm25s = require("bm25s")
-    asked = [_tokens(bm25s, [query.text])[0] for query in queries]
+    query_words = [_tokens(bm25s, [query.text])[0] for query in queries]
     vocabulary = {OTHER: 0}
-    for token in (token for tokens in asked for token in tokens):
+    for token in (token for tokens in query_words for token in tokens):
         vocabulary.setdefault(token, len(vocabulary))
     judged = {paper for query in queries for paper in query.relevance}
 
     papers: dict[str, Paper] = {}
-    seen: dict[str, tuple[int, str]] = {}  # where a judged paper is in the corpus, and on which line
+    place_of: dict[str, tuple[int, str]] = {}  # where a judged paper is in the corpus, and on which line
     bags: list[list[array[int]]] = [[] for _ in range(5)]
     shared: dict[bytes, array[int]] = {}
     for number, (place, paper) in enumerate(stream(paths)):
@@ -73,7 +100,7 @@ def read_corpus(paths: Sequence[Path], queries: Sequence[Query]) -> Source:
             bag = array("I", sorted([vocabulary.get(token, 0) for token in tokens]))
             bags[field].append(shared.setdefault(bag.tobytes(), bag))
         if paper.id in judged:
-            _, first = seen.setdefault(paper.id, (number, place))
+            _, first = place_of.setdefault(paper.id, (number, place))
             if first != place:
                 raise DataError(f"{place}: paper {paper.id!r} is also on {first}. Keep one copy of the corpus.")
             papers[paper.id] = paper
@@ -81,8 +108,8 @@ def read_corpus(paths: Sequence[Path], queries: Sequence[Query]) -> Source:
         raise DataError(f"{paths[0].parent}: the corpus has none of the papers that {TRAINING} judges. Check both.")
 
     pairs = [(i, paper) for i, query in enumerate(queries) for paper in query.relevance if paper in papers]
-    at = [seen[paper][0] for _, paper in pairs]
-    scores = [_scores(bm25s, field, vocabulary, asked, pairs, at) for field in bags]
+    at = [place_of[paper][0] for _, paper in pairs]
+    scores = [_scores(bm25s, field, vocabulary, query_words, pairs, at) for field in bags]
     features = {}
     for row, (i, name) in enumerate(pairs):
         paper, query = papers[name], queries[i]
@@ -101,7 +128,7 @@ def _scores(
     bm25s: Any,
     bags: list[array[int]],
     vocabulary: dict[str, int],
-    asked: list[list[str]],
+    query_words: list[list[str]],
     pairs: list[tuple[int, str]],
     at: list[int],
 ) -> NDArray[np.float64]:
@@ -115,8 +142,8 @@ def _scores(
     for row, (i, _) in enumerate(pairs):
         of_query.setdefault(i, []).append(row)
     for i, rows in of_query.items():
-        if asked[i]:
-            scores[rows] = index.get_scores(asked[i])[[at[row] for row in rows]]
+        if query_words[i]:
+            scores[rows] = index.get_scores(query_words[i])[[at[row] for row in rows]]
     return scores
 
 
@@ -124,7 +151,7 @@ def _scores(
 
 
 def stream(paths: Sequence[Path]) -> Iterator[tuple[str, Paper]]:
-    """The papers of JSON lines files, compressed or not, each with its file:line; never a file at once."""
+    """Read the papers of JSON lines files one by one, compressed or not, each with its file:line."""
     for path in paths:
         for number, line in enumerate(_lines(path), 1):
             if not line.strip():
@@ -157,34 +184,34 @@ def _lines(path: Path) -> Iterator[bytes]:
         raise unreadable(path, error) from None
 
 
-def _paper(found: dict[str, Any]) -> Paper:
-    name = _first(found, "id", "paperId")
+def _paper(fields: dict[str, Any]) -> Paper:
+    name = _first(fields, "id", "paperId")
     if not isinstance(name, str) or not name:
         raise ValueError(f"'id' must be the text of a paper's id; got {shown(name)}.")
-    authors = _list(found, "authors")
+    authors = _list(fields, "authors")
     return Paper(
         id=name,
         texts=(
-            _text(_first(found, "title"), "title"),
-            _text(_first(found, "paperAbstract", "abstract"), "paperAbstract"),
-            " ".join(_text(entity, "entities") for entity in _list(found, "entities")),
-            _text(_first(found, "venue"), "venue"),
+            _text(_first(fields, "title"), "title"),
+            _text(_first(fields, "paperAbstract", "abstract"), "paperAbstract"),
+            " ".join(_text(entity, "entities") for entity in _list(fields, "entities")),
+            _text(_first(fields, "venue"), "venue"),
             " ".join(_text(author, "authors") for author in authors),
         ),
-        year=_year(found.get("year")),
-        cited_by=_count(found, "inCitations"),
-        cites=_count(found, "outCitations"),
+        year=_year(fields.get("year")),
+        cited_by=_count(fields, "inCitations"),
+        cites=_count(fields, "outCitations"),
         author_ids=[ids for author in authors if (ids := _author_ids(author))],
     )
 
 
-def _first(found: dict[str, Any], *keys: str) -> Any:
+def _first(fields: dict[str, Any], *keys: str) -> Any:
     """The value of the first key that has one: releases of the corpus differ in their names."""
-    return next((found[key] for key in keys if found.get(key) is not None), None)
+    return next((fields[key] for key in keys if fields.get(key) is not None), None)
 
 
 def _text(value: Any, key: str) -> str:
-    """Text as it is, of an object its name, and "" of nothing."""
+    """A text as it is, the name of an object, and "" for nothing."""
     named = value.get("name") if isinstance(value, dict) else value
     if named is None:
         return ""
@@ -193,8 +220,8 @@ def _text(value: Any, key: str) -> str:
     return named
 
 
-def _list(found: dict[str, Any], key: str) -> list[Any]:
-    value = found.get(key)
+def _list(fields: dict[str, Any], key: str) -> list[Any]:
+    value = fields.get(key)
     if value is None:
         return []
     if not isinstance(value, list):
@@ -207,7 +234,7 @@ def _author_ids(author: Any) -> tuple[str, ...]:
         return ()
     ids = _first(author, "ids", "authorId")
     ids = ids if isinstance(ids, list) else [ids]
-    return tuple(author_key(one) for one in ids if one is not None and one != "")
+    return tuple(author_key(name) for name in ids if name is not None and name != "")
 
 
 def _year(value: Any) -> float:
@@ -223,9 +250,9 @@ def _year(value: Any) -> float:
     return year or np.nan
 
 
-def _count(found: dict[str, Any], key: str) -> float:
+def _count(fields: dict[str, Any], key: str) -> float:
     """How many citations are listed; a paper without the key has none. Some releases give the number itself."""
-    value = found.get(key)
+    value = fields.get(key)
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST:
         return float(value)
-    return float(len(_list(found, key)))
+    return float(len(_list(fields, key)))

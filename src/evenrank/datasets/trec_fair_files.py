@@ -45,7 +45,19 @@ LARGEST = sys.float_info.max
 
 @dataclass(frozen=True)
 class Query:
-    """A query of the training sample: its papers with their relevance, and the line it was read from."""
+    """A query of the training sample.
+
+    Attributes
+    ----------
+    qid : int or str
+        Its id.
+    text : str
+        What was searched for.
+    relevance : dict
+        Paper → its relevance.
+    place : str
+        The file and line it was read from.
+    """
 
     qid: Any
     text: str
@@ -57,8 +69,12 @@ class Query:
 class Source:
     """What is known of the judged pairs and of their papers, whichever files it came from.
 
-    ``features`` has, for a (qid, paper) pair, the values of `FEATURE_NAMES`; a year that is not known is NaN.
-    ``authors`` has, for a paper, the ids of each of its authors (some have several).
+    Attributes
+    ----------
+    features : dict
+        (qid, paper) → the values of `FEATURE_NAMES`; a year that is not known is NaN.
+    authors : dict
+        Paper → the ids of each of its authors (some have several).
     """
 
     features: dict[tuple[str, str], list[float]]
@@ -66,14 +82,14 @@ class Source:
 
 
 def find_file(folder: Path, name: str) -> Path | None:
-    """The file of that name in the folder, perhaps compressed."""
+    """Find the file of that name in the folder, perhaps compressed; None if there is none."""
     if not folder.is_dir():
         raise DataError(f"{folder}: there is no such folder. {EXPECTED}")
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
 
 
 def expected_file(folder: Path, name: str) -> Path:
-    """The file of that name, or the error that says what the folder must hold."""
+    """Find the file of that name; without it, a DataError says what the folder must hold."""
     path = find_file(folder, name)
     if path is None:
         raise DataError(f"{folder}: {name} is missing. {EXPECTED}")
@@ -81,12 +97,12 @@ def expected_file(folder: Path, name: str) -> Path:
 
 
 def author_key(value: object) -> str:
-    """An author id as text; tables that once held missing values write 1881484 as 1881484.0."""
+    """Write an author id as text; tables that once held missing values write 1881484 as 1881484.0."""
     return str(value).strip().removesuffix(".0")
 
 
 def read_queries(folder: Path) -> list[Query]:
-    """The judged lists, in the order of the file."""
+    """Read the judged lists, in the order of the file."""
     text = load_text([expected_file(folder, TRAINING)])
     queries: dict[str, Query] = {}
     for number, line in enumerate(text.data.split(b"\n"), 1):
@@ -105,21 +121,21 @@ def read_queries(folder: Path) -> list[Query]:
 
 
 def json_object(line: bytes | str) -> dict[str, Any]:
-    """The object on a line, or a ValueError that says what is there instead."""
+    """Read the object on a line; a ValueError says what is there instead."""
     try:
-        found = json.loads(line)
+        content = json.loads(line)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         written = line if isinstance(line, str) else line.decode()
         raise ValueError(f"each line must be one JSON object ({reason}); got {shown(written.strip())}.") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"each line must be a JSON object {{…}}; got {shown(found)}.")
-    return found
+    if not isinstance(content, dict):
+        raise ValueError(f"each line must be a JSON object {{…}}; got {shown(content)}.")
+    return content
 
 
 def _query(line: bytes, place: str) -> Query:
-    found = json_object(line)
-    qid, text, documents = (found.get(key) for key in ("qid", "query", "documents"))
+    fields = json_object(line)
+    qid, text, documents = (fields.get(key) for key in ("qid", "query", "documents"))
     if isinstance(qid, bool) or not isinstance(qid, int | str) or qid == "":
         raise ValueError(f"'qid' must be a number or text; got {shown(qid)}.")
     if not isinstance(text, str):
@@ -140,7 +156,7 @@ def _query(line: bytes, place: str) -> Query:
 
 
 def read_levels(folder: Path) -> dict[str, float]:
-    """The gid of each author of the author groups file."""
+    """Read the gid of each author from the file of author groups."""
     table = _table(expected_file(folder, AUTHOR_GROUPS), ["author_id", "gid"])
     levels: dict[str, float] = {}
     for row, (author, gid) in enumerate(zip(table.frame["author_id"], _numbers(table, "gid"), strict=True)):
@@ -152,7 +168,20 @@ def read_levels(folder: Path) -> dict[str, float]:
 
 
 def read_feature_file(folder: Path, queries: Sequence[Query]) -> Source:
-    """The features others computed with the corpus, for when the corpus is not at hand."""
+    """Read the features that others computed with the corpus, for when the corpus is not at hand.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder with the track's files.
+    queries : sequence of Query
+        The judged lists.
+
+    Returns
+    -------
+    Source
+        Features and authors of the judged papers.
+    """
     table = _table(expected_file(folder, FEATURES), ["qid", "doc_id", *FEATURE_NAMES])
     values = np.column_stack([_numbers(table, name) for name in FEATURE_NAMES])
     values[values[:, YEAR] == 0, YEAR] = np.nan  # how this file writes a year that is not known
@@ -177,7 +206,7 @@ def read_feature_file(folder: Path, queries: Sequence[Query]) -> Source:
 
 
 def read_titles(path: Path) -> Iterator[tuple[str, str]]:
-    """Ids and titles of the papers in the table of papers; "" where there is no title."""
+    """Read ids and titles of the papers in the table of papers; "" where there is no title."""
     for paper, title in _table(path, ["paper_sha", "paper_title"]).frame.iter_rows():
         yield paper, title or ""
 

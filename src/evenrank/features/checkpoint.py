@@ -43,12 +43,24 @@ _OLD_NAMES = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNor
 
 @dataclass(frozen=True)
 class Family:
-    """How a family of models writes its sizes and names, and where its positions start."""
+    """How a family of models writes its sizes and names, and where its positions start.
+
+    Attributes
+    ----------
+    prefix : str
+        What names of tensors begin with in checkpoints with a task's head.
+    layer : dict
+        Our name of a part of a layer → its name in the file.
+    sizes : tuple of str
+        The names of the number of layers, of heads and of the activation in config.json.
+    after_padding : bool
+        Whether positions start after the padding token's number, as in RoBERTa.
+    """
 
     prefix: str
     layer: dict[str, str]
     sizes: tuple[str, str, str] = _BERT_SIZES
-    after_padding: bool = False  # positions start after the padding token's number, as in RoBERTa
+    after_padding: bool = False
 
 
 FAMILIES = {
@@ -63,7 +75,27 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model's sizes and a function that gives its tensors, float32, by the names of its family."""
+    """A model's sizes and its tensors.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it was read.
+    family : Family
+        The family of models it is of.
+    layers, heads : int
+        The number of layers, and of attention heads per layer.
+    activation : str
+        The approximation of GELU ("none" or "tanh"), or "relu".
+    epsilon : float
+        Of the layer norms.
+    first_position : int
+        The row of the position embeddings where positions start.
+    tensor : callable
+        Name of a tensor in the family's terms → the tensor, float32.
+    names : frozenset of str
+        The tensors that there are.
+    """
 
     folder: Path
     family: Family
@@ -76,13 +108,31 @@ class Checkpoint:
     names: frozenset[str]
 
     def part(self, name: str, layer: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Weight and bias of a part of a layer, in the names of `Family.layer`."""
+        """Give weight and bias of a part of a layer, by the names of `Family.layer`."""
         full = self.family.layer[name].format(layer)
         return self.tensor(f"{full}.weight"), self.tensor(f"{full}.bias")
 
 
 def load_checkpoint(folder: Path) -> Checkpoint:
-    """Read config.json and model.safetensors; a model of another family is a ConfigError that lists the known ones."""
+    """Read config.json and model.safetensors.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's folder.
+
+    Returns
+    -------
+    Checkpoint
+        Sizes and tensors.
+
+    Raises
+    ------
+    ConfigError
+        For a model of a family or a kind that is not known.
+    DataError
+        For a file that is damaged or lacks a tensor.
+    """
     config = load_config(folder)
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
@@ -106,21 +156,21 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         raise ConfigError(f"{folder}: pad_token_id must be a whole number of at least 0; got {padding!r}.")
     positions = config.get("position_embedding_type", "absolute")
     if positions not in ("absolute", None) or config.get("is_decoder"):
-        found = "a decoder" if config.get("is_decoder") else f"{positions} positions"
+        kind_found = "a decoder" if config.get("is_decoder") else f"{positions} positions"
         raise ConfigError(
-            f"{folder}: the model must be an encoder with absolute positions; it has {found}. "
+            f"{folder}: the model must be an encoder with absolute positions; it has {kind_found}. "
             "Export the model to ONNX and put model.onnx in the folder."
         )
     tensors = _tensors(folder / "model.safetensors", family.prefix)
 
     def tensor(name: str) -> NDArray[np.float32]:
         old = next((name.replace(new, past) for new, past in _OLD_NAMES.items() if name.endswith(new)), name)
-        found = tensors.get(name, tensors.get(old))
-        if found is None:
+        values = tensors.get(name, tensors.get(old))
+        if values is None:
             raise DataError(f"{folder}: model.safetensors lacks the tensor {name!r} that a {kind} model has.")
-        if not np.isfinite(found).all():
+        if not np.isfinite(values).all():
             raise DataError(f"{folder}: the tensor {name!r} must hold finite numbers; it does not. Download it again.")
-        return np.ascontiguousarray(found, np.float32)
+        return np.ascontiguousarray(values, np.float32)
 
     return Checkpoint(
         folder,
@@ -136,17 +186,17 @@ def load_checkpoint(folder: Path) -> Checkpoint:
 
 
 def load_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
-    """The folder's JSON object of that name."""
+    """Read the folder's JSON object of that name."""
     path = folder / name
     try:
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except OSError as error:
         raise unreadable(path, error) from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not valid JSON ({error}).") from None
-    if not isinstance(found, dict):
-        raise DataError(f"{path}: must be an object; got {type(found).__name__}.")
-    return found
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: must be an object; got {type(content).__name__}.")
+    return content
 
 
 def _tensors(path: Path, prefix: str) -> dict[str, NDArray[Any]]:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.checks import check_number
 from evenrank.errors import ConfigError, DataError, EvenrankError
 from evenrank.extras import require
 from evenrank.features.models import find_model
@@ -24,12 +25,14 @@ _HASHED = ("config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"
 
 @runtime_checkable
 class Encoder(Protocol):
-    """What turns pairs of texts into vectors; bring your own by having these three.
+    """What turns pairs of texts into vectors: any object with these two attributes and ``encode``.
 
     Attributes
     ----------
-    fingerprint : text that differs between encoders that give different vectors; caches go by it
-    width : the number of features of a vector
+    fingerprint : str
+        A text that differs between encoders that give different vectors; caches go by it.
+    width : int
+        The number of features of a vector.
     """
 
     @property
@@ -39,7 +42,7 @@ class Encoder(Protocol):
     def width(self) -> int: ...
 
     def encode(self, queries: Sequence[str], passages: Sequence[str]) -> NDArray[Any]:
-        """A vector for each pair, (n, width); the same pairs must give the same vectors."""
+        """Compute one vector per pair, (n, width); the same pairs must give the same vectors."""
         ...
 
 
@@ -49,7 +52,21 @@ def open_encoder(
     max_tokens: int = MAX_TOKENS,
     batch_size: int = BATCH_SIZE,
 ) -> Encoder:
-    """The encoder itself, or the transformer of that folder, package or hub name (None: see `find_model`)."""
+    """Open an encoder.
+
+    Parameters
+    ----------
+    encoder : Encoder, path, name or None
+        An encoder, which is returned as it is; or the folder, package or hub name of a transformer. For None see
+        `find_model`.
+    max_tokens, batch_size : int
+        As in `TransformerEncoder`.
+
+    Returns
+    -------
+    Encoder
+        The encoder.
+    """
     if encoder is None or isinstance(encoder, str | os.PathLike):
         return TransformerEncoder(find_model(encoder), max_tokens=max_tokens, batch_size=batch_size)
     if not isinstance(encoder, TransformerEncoder | Encoder):
@@ -90,7 +107,7 @@ class TransformerEncoder:
 
     @cached_property
     def width(self) -> int:
-        """The model's hidden size, found by encoding the longest text allowed, so that what fails fails early."""
+        """The model's hidden size. It is found by encoding the longest text allowed, so that failures come early."""
         text = "word " * self.max_tokens
         try:
             return int(self.encode([text], [text]).shape[1])
@@ -103,17 +120,17 @@ class TransformerEncoder:
             ) from None
 
     def encode(self, queries: Sequence[str], passages: Sequence[str]) -> NDArray[np.float32]:
-        """The pairs' vectors, (n, width) float32, in the order given."""
+        """Compute the pairs' vectors, (n, width) float32, in the order given."""
         pairs = self._tokenizer.encode_batch(list(zip(queries, passages, strict=True)))
         lengths = np.array([len(pair) for pair in pairs])
         order = np.argsort(lengths, kind="stable")
         out: NDArray[np.float32] | None = None
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
-            found = self._run([pairs[i] for i in batch], int(lengths[batch].max()))
+            vectors = self._run([pairs[i] for i in batch], int(lengths[batch].max()))
             if out is None:
-                out = np.empty((len(order), found.shape[1]), np.float32)
-            out[batch] = found
+                out = np.empty((len(order), vectors.shape[1]), np.float32)
+            out[batch] = vectors
         return np.empty((0, self.width), np.float32) if out is None else out
 
     def _run(self, pairs: list[Any], length: int) -> NDArray[np.float32]:
@@ -122,8 +139,8 @@ class TransformerEncoder:
             filled["input_ids"][row, : len(pair)] = pair.ids
             filled["token_type_ids"][row, : len(pair)] = pair.type_ids
             filled["attention_mask"][row, : len(pair)] = 1
-        found = self._session.run(None, {name: filled[name] for name in self._inputs})[0]
-        return np.asarray(found[:, 0] if found.ndim == 3 else found, np.float32)
+        output = self._session.run(None, {name: filled[name] for name in self._inputs})[0]
+        return np.asarray(output[:, 0] if output.ndim == 3 else output, np.float32)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -135,7 +152,7 @@ class TransformerEncoder:
 
     @cached_property
     def _inputs(self) -> list[str]:
-        names = [str(found.name) for found in self._session.get_inputs()]
+        names = [str(taken.name) for taken in self._session.get_inputs()]
         strange = sorted(set(names) - set(_INPUTS))
         if strange:
             raise ConfigError(
@@ -145,8 +162,7 @@ class TransformerEncoder:
 
 
 def _whole(value: int, what: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ConfigError(f"{what} must be a whole number of at least {least}; got {value!r}.")
+    check_number(value, what, least=least, whole=True)
     return int(value)
 
 
@@ -158,8 +174,10 @@ def _load_tokenizer(folder: Path, max_tokens: int) -> Any:
         if (folder / "tokenizer.json").is_file():
             tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         else:
-            told = (folder / "tokenizer_config.json").is_file()
-            lower = bool(load_config(folder, "tokenizer_config.json").get("do_lower_case", True)) if told else True
+            configured = (folder / "tokenizer_config.json").is_file()
+            lower = (
+                bool(load_config(folder, "tokenizer_config.json").get("do_lower_case", True)) if configured else True
+            )
             tokenizer = tokenizers.BertWordPieceTokenizer.from_file(str(folder / "vocab.txt"), lowercase=lower)
     except Exception as error:
         raise DataError(f"{folder}: its tokenizer cannot be read ({error}). Download it again.") from None

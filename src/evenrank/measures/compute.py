@@ -33,17 +33,27 @@ def measure(
 
     Parameters
     ----------
-    scores : (n,) or (n, models)
-    measures : names such as "ndcg@3", "precision@3", "recall@3", "mrr", "dp@3", "eop@3", "eod@3", "exposure_gap",
-        "four_fifths@3"
-    per_query : each query's own value, (q,) or (q, models) in the order of ``data.query_ids``; NaN where it has none
-    ties : "average" (exact expectation over random tie-breaking) or "input" (order of the rows)
-    gain : "linear" or "exponential" (2ʳ − 1), for NDCG
-    across : how more than two groups are combined, "mean" over all pairs or "max"
+    scores : array-like
+        (n,), or (n, models) for several models.
+    data : RankingData
+        The rows that the scores are of.
+    measures : str or iterable of str
+        Names such as "ndcg@3", "precision@3", "recall@3", "mrr", "dp@3", "eop@3", "eod@3", "exposure_gap",
+        "four_fifths@3".
+    per_query : bool
+        Give the value of each query, (q,) or (q, models) in the order of ``data.query_ids``; NaN where a query has
+        none.
+    ties : str
+        "average" (the exact expectation over random tie-breaking) or "input" (the order of the rows).
+    gain : str
+        "linear" or "exponential" (2ʳ − 1), for NDCG.
+    across : str
+        How more than two groups are combined: "mean" over all pairs, or "max".
 
     Returns
     -------
-    dict : name → float, or (models,) for a matrix of scores
+    dict
+        Name → float, or (models,) for a matrix of scores.
 
     Examples
     --------
@@ -70,7 +80,7 @@ def measure(
 
 
 def model_blocks(stored: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Models of an (n, models) table a few at a time, so that what is made of them stays small."""
+    """Cut an (n, models) table into blocks of a few models, so that what is computed from a block stays small."""
     step = max(1, MODEL_CHUNK // len(stored))
     for start in range(0, stored.shape[1], step):
         yield stored[:, start : start + step]
@@ -79,9 +89,23 @@ def model_blocks(stored: NDArray[Any]) -> Iterator[NDArray[Any]]:
 def measure_with_rates(
     scores: ArrayLike, data: RankingData, measures: Sequence[str], rates: Mapping[str, tuple[int, str]]
 ) -> dict[str, NDArray[Any]]:
-    """Measures, (models,) each, and groups' selection rates, (groups, models), of (n, models) scores ranked once.
+    """Measure scores and take the groups' selection rates from the same ranking.
 
-    ``rates`` names the rates wanted: name → (k, among), as in `selection_rates`.
+    Parameters
+    ----------
+    scores : array-like
+        (n, models), in the caller's row order.
+    data : RankingData
+        The rows that the scores are of.
+    measures : sequence of str
+        Names of measures.
+    rates : mapping
+        The rates wanted: name → (k, among), as in `selection_rates`.
+
+    Returns
+    -------
+    dict
+        Measure → (models,), and rate → (groups, models).
     """
     parsed = [parse_measure(name) for name in measures]
     shared: dict[Any, Any] = {}
@@ -98,7 +122,25 @@ def measure_with_rates(
 def selection_rates(
     scores: ArrayLike, data: RankingData, k: int, *, among: str = "all", ties: str = "average"
 ) -> dict[Any, Any]:
-    """Each group's share of items selected into the top k, among all, relevant or irrelevant rows.
+    """Compute the share of each group's items that are in the top k.
+
+    Parameters
+    ----------
+    scores : array-like
+        (n,) or (n, models), in the caller's row order.
+    data : RankingData
+        The rows that the scores are of.
+    k : int
+        The cut-off.
+    among : str
+        Which rows count: "all", "relevant" or "irrelevant".
+    ties : str
+        "average" or "input", as in `measure`.
+
+    Returns
+    -------
+    dict
+        Group → float, or (models,) for a matrix of scores; NaN for a group with no such row.
 
     Examples
     --------
@@ -113,7 +155,7 @@ def selection_rates(
 
 
 def group_rates(ranking: Ranking, data: RankingData, k: int, among: str = "all") -> NDArray[np.float64]:
-    """Selection rates as `selection_rates`, (groups,) or (groups, models); NaN for a group with no row there."""
+    """Compute `selection_rates` as an array, (groups,) or (groups, models); NaN for a group with no such row."""
     strata = {"all": np.ones(data.n_rows, bool), "relevant": data.relevant, "irrelevant": ~data.relevant}
     inside = strata[choose(among, strata, what="among")]
     weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight

@@ -12,8 +12,8 @@ from evenrank.measures.evaluation import Evaluation, divide
 
 def ndcg(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """Definition 2 of the paper, with expected discounts for ties; NaN for a query with nothing relevant."""
-    found = ev.per_query_sum(ev.as_column(ev.gains) * ev.ranking.exposure(k))
-    return divide(found, ev.as_column(ev.ideal(k)))
+    gained = ev.per_query_sum(ev.as_column(ev.gains) * ev.ranking.exposure(k))
+    return divide(gained, ev.as_column(ev.ideal(k)))
 
 
 def precision(ev: Evaluation, k: int | None) -> NDArray[Any]:
@@ -23,10 +23,10 @@ def precision(ev: Evaluation, k: int | None) -> NDArray[Any]:
 
 
 def recall(ev: Evaluation, k: int | None) -> NDArray[Any]:
-    """Relevant items in the top k, over those the list has; NaN where it has none."""
+    """Relevant items in the top k, over all relevant items of the list; NaN where it has none."""
     assert k is not None
-    found = ev.per_query_sum(ev.as_column(ev.data.relevant) * ev.ranking.top(k))
-    return divide(found, ev.as_column(ev.relevant_per_query))
+    hits = ev.per_query_sum(ev.as_column(ev.data.relevant) * ev.ranking.top(k))
+    return divide(hits, ev.as_column(ev.relevant_per_query))
 
 
 def mrr(ev: Evaluation, k: int | None) -> NDArray[Any]:

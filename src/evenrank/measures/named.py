@@ -9,8 +9,17 @@ from evenrank.checks import check_k
 
 
 class MeasureAt(NamedTuple):
-    """A measure and its cut-off; k is None for the whole list.
+    """A measure and its cut-off.
 
+    Attributes
+    ----------
+    name : str
+        The measure.
+    k : int or None
+        The cut-off; None for the whole list.
+
+    Examples
+    --------
     >>> MeasureAt.of("ndcg@5"), str(MeasureAt("mrr", None))
     (MeasureAt(name='ndcg', k=5), 'mrr')
     """
@@ -29,8 +38,22 @@ class MeasureAt(NamedTuple):
 
 
 def measure_names(ks: Sequence[int], names: Sequence[str] = ("ndcg", "precision", "dp", "eop", "eod")) -> list[str]:
-    """Every name at every cut-off.
+    """Write every name at every cut-off.
 
+    Parameters
+    ----------
+    ks : sequence of int
+        The cut-offs.
+    names : sequence of str
+        The measures, without a cut-off.
+
+    Returns
+    -------
+    list of str
+        Names such as "ndcg@5", cut-offs in turn within each name.
+
+    Examples
+    --------
     >>> measure_names([1, 3], ["ndcg", "dp"])
     ['ndcg@1', 'ndcg@3', 'dp@1', 'dp@3']
     """

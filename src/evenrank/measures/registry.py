@@ -17,7 +17,23 @@ from evenrank.notions import ALIASES, NOTIONS, gamma_of
 
 @dataclass(frozen=True)
 class Measure:
-    """How a measure is computed and read; ``k`` is "needed" or "optional", ``best`` the better end."""
+    """How a measure is computed and read.
+
+    Attributes
+    ----------
+    name : str
+        Its full name.
+    k : str
+        Whether the cut-off is "needed" or "optional".
+    best : str
+        The better end: "high" or "low".
+    per_query : callable
+        (evaluation, k) → the value of each query, (q,) or (q, models).
+    pooled : callable, optional
+        (evaluation, k) → the value over all queries together, () or (models,); without it, the mean over queries.
+    alias : str
+        A short name that is accepted too.
+    """
 
     name: str
     k: str
@@ -27,7 +43,7 @@ class Measure:
     alias: str = ""
 
     def value(self, ev: Evaluation, k: int | None) -> NDArray[Any]:
-        """Over all queries, () or (models,): the mean over the queries where it exists, unless pooled."""
+        """Compute the value over all queries, () or (models,): pooled, or the mean over the queries that have one."""
         if self.pooled is not None:
             return self.pooled(ev, k)
         values = self.per_query(ev, k)
@@ -79,8 +95,25 @@ MEASURE_ALIASES = {m.alias: m.name for m in MEASURES.values() if m.alias} | ALIA
 
 
 def parse_measure(text: str) -> tuple[Measure, int | None]:
-    """The measure and k of a name like ``"eop@3"``.
+    """Read a name like ``"eop@3"`` as users write it.
 
+    Parameters
+    ----------
+    text : str
+        The name or alias of a measure, with its cut-off after "@".
+
+    Returns
+    -------
+    tuple
+        The `Measure`, and k or None.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown measure, or a cut-off that is missing or not a whole number ≥ 1.
+
+    Examples
+    --------
     >>> measure, k = parse_measure("eop@3")
     >>> measure.name, k
     ('equal_opportunity', 3)

@@ -22,12 +22,24 @@ IN, POST = "in-processing", "post-processing"
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a method is run on: rows to train on and to test on under each grouping, which share their features.
+    """What a method is run on.
 
     Attributes
     ----------
+    train, test : tuple of RankingData
+        The rows to train on and to test on, one per grouping; all groupings share their features.
+    notions : tuple of str
+        The notions to train for.
+    strengths : ndarray
+        The strengths to try, (strengths,).
+    ks : tuple of int
+        The cut-offs.
+    solver, scale : str
+        How linear models are trained, and what features are scaled by (None: not at all).
+    seed : int
+        Seeds the training.
     settings : Mapping[str, Any]
-        The method's own options.
+        Further options of the method.
     """
 
     train: tuple[RankingData, ...]
@@ -43,7 +55,19 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Test scores, (n, strengths), of one grouping, one notion (or `ANY`), and one k if the method is run for each."""
+    """The test scores of one run.
+
+    Attributes
+    ----------
+    grouping : int
+        The number of the grouping.
+    notion : str
+        The notion, or `ANY` if the run serves all.
+    k : int or None
+        The cut-off, if the method is run for each.
+    scores : ndarray
+        (n, strengths), of the test rows.
+    """
 
     grouping: int
     notion: str
@@ -72,8 +96,8 @@ class Sees:
 
     def __str__(self) -> str:
         moments = {"training": self.group_at_training, "serving": self.group_at_serving}
-        seen = [moment for moment, sees in moments.items() if sees]
-        group = f"may see the group at {' and at '.join(seen)}" if seen else "never sees the group"
+        used = [moment for moment, sees in moments.items() if sees]
+        group = f"may see the group at {' and at '.join(used)}" if used else "never sees the group"
         return group + ("; may see other lists at serving" if self.other_lists else "")
 
 
@@ -118,11 +142,11 @@ class Method:
     home : tuple of str
         Module and name of its ranker's class, imported when used.
     run : Callable
-        How a sweep runs it: task → parts, made one after the other so that only one's scores are in memory.
+        How a sweep runs it: task → parts, one after the other, so that the scores of only one are in memory.
     knobs : tuple of str
         Options of `evenrank train` or `evenrank rank` that it takes, by the parameter's name.
     settings : tuple of str or None
-        Options of its own that a sweep may set; None leaves them to the library that trains.
+        Further options that a sweep may set; None leaves them to the library that trains.
     fixed : Mapping[str, Any]
         Parameters that make it this variant of its ranker.
     larger : bool
@@ -156,16 +180,37 @@ class Method:
     saves: bool = True
 
     def ranker_class(self) -> Any:
-        """The class of its ranker; a MissingExtraError if the library it needs is absent."""
+        """Import the class of its ranker.
+
+        Raises
+        ------
+        MissingExtraError
+            If the library that it needs is absent.
+        """
         if self.extra:
             require(self.extra)
         module, name = self.home
         return getattr(import_module(module), name)
 
     def make(self, data: RankingData, options: Mapping[str, Any]) -> Any:
-        """Make its ranker or re-ranker, not yet fitted, for the data it will train on or re-rank.
+        """Make its ranker or re-ranker, not yet fitted.
 
-        Options are parameters of the ranker; those that decide the variant are set by the method.
+        Parameters
+        ----------
+        data : RankingData
+            The rows that it will train on or re-rank.
+        options : mapping
+            Parameters of the ranker; those that decide the variant are set by the method.
+
+        Returns
+        -------
+        ranker
+            An object of the method's class.
+
+        Raises
+        ------
+        ConfigError
+            For an option that the ranker does not have.
         """
         given = {**self.fixed, **options}
         if self.larger:
@@ -187,13 +232,13 @@ class Method:
 
 
 def larger_group(data: RankingData) -> Any:
-    """The label of the largest group."""
+    """Find the label of the largest group."""
     return data.group_names[int(np.argmax(np.bincount(data.group[data.group >= 0], minlength=data.n_groups)))]
 
 
 @contextmanager
 def refusals(name: str, settings: Mapping[str, Any]) -> Iterator[None]:
-    """An error of the library that trains, or of options it was given, as a ConfigError of one line."""
+    """Turn an error of the library that trains, or of the options it was given, into a ConfigError of one line."""
     try:
         with quiet():
             yield

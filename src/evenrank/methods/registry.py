@@ -11,7 +11,7 @@ from evenrank.methods.method import IN, POST, Method, Sees, Strength
 
 
 def share_grid() -> NDArray[np.float64]:
-    """FA*IR's shares 0.02, 0.04, …, 0.98, after 0 for the untouched ranking."""
+    """List FA*IR's shares 0.02, 0.04, …, 0.98, after 0 for the untouched ranking."""
     return np.arange(50) / 50
 
 

@@ -15,7 +15,7 @@ from evenrank.rankers.matching import protected_code
 
 
 def regularized(method: Method, task: Task) -> Iterator[Part]:
-    """All groupings, notions and strengths train together."""
+    """Train all groupings, notions and strengths together."""
     options = {"scale": task.scale, "seed": task.seed, **method.fixed, **task.settings}
     path = fairness_path(list(task.train), list(task.notions), task.strengths, task.solver, **options)
     size = len(task.strengths)
@@ -26,7 +26,7 @@ def regularized(method: Method, task: Task) -> Iterator[Part]:
 
 
 def group_aware(method: Method, task: Task) -> Iterator[Part]:
-    """A group-aware model sees one grouping, so each trains alone."""
+    """Train each grouping alone, as a group-aware model sees one grouping."""
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         for part in regularized(method, replace(task, train=(train,), test=(test,))):
             yield replace(part, grouping=grouping)
@@ -39,7 +39,7 @@ def _some(path: FairnessPath, models: slice) -> FairnessPath:
 
 
 def deltr(method: Method, task: Task) -> Iterator[Part]:
-    """All strengths of a grouping train together."""
+    """Train all strengths of a grouping together."""
     from evenrank.linear.deltr import deltr_path
 
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
@@ -51,7 +51,7 @@ def deltr(method: Method, task: Task) -> Iterator[Part]:
 def fastar(method: Method, task: Task) -> Iterator[Part]:
     """Re-rank the strength-0 model's scores by the table for k; share 0 leaves them alone."""
     options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
-    own = {name: options.pop(name) for name in ("significance",) if name in options}
+    of_fastar = {name: options.pop(name) for name in ("significance",) if name in options}
     plain = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options).scores(task.test[0])[:, 0]
     shares = task.strengths > 0
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
@@ -59,13 +59,13 @@ def fastar(method: Method, task: Task) -> Iterator[Part]:
         for k in task.ks:
             out = np.repeat(plain[:, None], len(task.strengths), axis=1)
             if shares.any():
-                asked = {"p": task.strengths[shares], "protected": protected, **method.fixed, **own}
-                out[:, shares] = method.ranker_class()(**asked).rerank(plain, test, k)
+                parameters = {"p": task.strengths[shares], "protected": protected, **method.fixed, **of_fastar}
+                out[:, shares] = method.ranker_class()(**parameters).rerank(plain, test, k)
             yield Part(grouping, ANY, k, out)
 
 
 def boosted(method: Method, task: Task) -> Iterator[Part]:
-    """Trees, one strength after the other, one thread."""
+    """Train trees, one strength after the other, on one thread."""
     adapter = import_module(method.home[0])
     options = {"random_state": task.seed, **task.settings}
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
@@ -77,7 +77,7 @@ def boosted(method: Method, task: Task) -> Iterator[Part]:
 
 
 def neural(method: Method, task: Task) -> Iterator[Part]:
-    """Networks of all strengths train together."""
+    """Train the networks of all strengths together."""
     adapter = import_module(method.home[0])
     options = {"random_state": task.seed, **task.settings}
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):

@@ -1,4 +1,4 @@
-"""The paper's printed numbers, to stand beside ours: relative fairness increases in per cent, tables 1 to 9."""
+"""The numbers that the paper prints, to show beside ours: relative fairness increases, tables 1 to 9."""
 
 from __future__ import annotations
 
@@ -23,8 +23,26 @@ def _printed() -> dict[tuple[str, str, str, str, str, str], float]:
 
 
 def printed(dataset: str, statistic: str, method: str, notion: str, grouping: str, k: str = AVERAGE) -> float:
-    """A share the paper prints, or NaN if it has none there.
+    """Look up a share that the paper prints.
 
+    Parameters
+    ----------
+    dataset : str
+        "trec" or "msmarco".
+    statistic : str
+        "max" or "mean".
+    method, notion, grouping : str
+        As in the sweeps.
+    k : str
+        A cut-off, or "average".
+
+    Returns
+    -------
+    float
+        The share; NaN if the paper has none there.
+
+    Examples
+    --------
     >>> printed("trec", "max", "amortized", "equal_opportunity", "t=3")
     0.48
     """

@@ -1,11 +1,11 @@
-"""The paper's experiments: what is run, the tables that come of it, and the strongest front the package reaches."""
+"""The paper's experiments: what is run, and the tables that result."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import DataWarning
-from evenrank.experiment.curves import Curve, pareto_front
 from evenrank.experiment.examples import Titles
 from evenrank.experiment.plan import QUALITIES
 from evenrank.experiment.select import select
@@ -25,6 +24,7 @@ from evenrank.linear.path import strength_grid
 from evenrank.methods.registry import METHODS
 from evenrank.paper import printed as paper
 from evenrank.paper import summary
+from evenrank.paper.front import best_columns
 from evenrank.paper.tables import SUFFIXES, Row, Table
 from evenrank.wording import percent, short_title, spoken
 
@@ -47,9 +47,18 @@ class Experiment:
 
     Attributes
     ----------
-    methods : those the paper has, and ours besides
-    grid : strengths of the trained methods
-    seeds : number of seeds where there are no folds
+    name : str
+        How commands call it.
+    methods, others : sequence of str
+        The methods that the paper has, and further ones.
+    grid : ndarray
+        The strengths of the trained methods.
+    solver, scale : str
+        How linear models are trained, and what features are scaled by (None: not at all).
+    folds, seeds : int or None
+        The number of folds; or, for data with a test part, the number of seeds.
+    settings : mapping
+        Further options of the linear methods.
     """
 
     name: str
@@ -79,7 +88,19 @@ EXPERIMENTS = {
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """A finished reproduction: the sweeps and every table, by file name without suffix."""
+    """A finished reproduction.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        What was run.
+    result : Sweep
+        The sweep of the methods.
+    front : Sweep or None
+        The finer sweep for the strongest front, if there is one.
+    tables : mapping
+        File name without suffix → table.
+    """
 
     experiment: Experiment
     result: Sweep
@@ -90,18 +111,18 @@ class Reproduction:
     def seconds(self) -> dict[str, float]:
         """Processor seconds of each method, training and measuring together."""
         spent: dict[str, float] = {}
-        for one in _present(self.result, self.front):
-            for method, seconds in zip(one.columns["method"], one.columns["seconds"], strict=True):
-                name = method if one is self.result else f"{method} (front)"
+        for run in [self.result] if self.front is None else [self.result, self.front]:
+            for method, seconds in zip(run.columns["method"], run.columns["seconds"], strict=True):
+                name = method if run is self.result else f"{method} (front)"
                 spent[name] = spent.get(name, 0.0) + seconds
         return spent
 
     def brief(self) -> Table:
-        """Table 1 in the width of a terminal, the paper's numbers in brackets."""
+        """Make Table 1 in the width of a terminal, the paper's numbers in brackets."""
         return _first_table(self.experiment, self.result, self.front, "ndcg", joined=True)
 
     def write_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Every table as text, Markdown, LaTeX and CSV."""
+        """Write every table as text, Markdown, LaTeX and CSV into a folder; gives the files."""
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         files = []
@@ -124,9 +145,31 @@ def reproduce(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Run an experiment into ``out`` (run folders ``sweep`` and ``front``) and make its tables.
+    """Run an experiment and make its tables.
 
-    ``quick`` takes every fifth strength, the paper's own methods only, and 2 seeds: a taste, not a reproduction.
+    Parameters
+    ----------
+    experiment : Experiment
+        One of `EXPERIMENTS`.
+    groupings, tests : mapping
+        Grouping → its rows; for an experiment without folds, also the rows to test on.
+    out : path-like
+        The folder for the runs, in its folders ``sweep`` and ``front``.
+    quick : bool
+        Take every fifth strength, the paper's methods only, and 2 seeds: a taste, not a reproduction.
+    n_jobs : int
+        The number of processes.
+    titles : Titles, optional
+        What to show for queries and items.
+    seed : int
+        Seeds the folds and the training.
+    progress : callable, optional
+        Called with the fraction done.
+
+    Returns
+    -------
+    Reproduction
+        The sweeps and the tables.
     """
     grid = experiment.grid[::5] if quick else experiment.grid
     methods = list(experiment.methods) + ([] if quick else list(experiment.others))
@@ -150,7 +193,7 @@ def reproduce(
         **common,
     )
     front = None
-    if experiment.solver != "sgd":  # whose every strength costs passes over the data
+    if experiment.solver != "sgd":  # with sgd, every strength costs passes over the data
         front = sweep(
             groupings,
             FRONT_METHODS,
@@ -166,20 +209,20 @@ def reproduce(
 
 
 def _tables(experiment: Experiment, result: Sweep, front: Sweep | None) -> dict[str, Table]:
-    made: dict[str, Table] = {}
-    own, others = (_headings(names, result) for names in (experiment.methods, experiment.others))
-    ks = _cut_offs([*own, *others])
+    tables: dict[str, Table] = {}
+    paper_methods, others = (_headings(names, result) for names in (experiment.methods, experiment.others))
+    ks = _cut_offs([*paper_methods, *others])
     for quality in QUALITIES:
         end = "" if quality == "ndcg" else f"-{quality}"
         beside = quality == "ndcg"  # the paper's tables are for NDCG
-        made[f"table1{end}"] = _first_table(experiment, result, front, quality)
+        tables[f"table1{end}"] = _first_table(experiment, result, front, quality)
         if experiment.folds:
-            made[f"honest{end}"] = honest(result, own, ks, quality)
+            tables[f"honest{end}"] = honest(result, paper_methods, ks, quality)
         if others:
-            made[f"variants{end}"] = summary.overview(result, quality, methods=others, ks=ks)
+            tables[f"variants{end}"] = summary.overview(result, quality, methods=others, ks=ks)
         number = 2
         for statistic in summary.STATISTICS:
-            for name, title in (own | others).items():
+            for name, title in (paper_methods | others).items():
 
                 def at_k(notion: str, grouping: str, k: str, method: str = name, which: str = statistic) -> float:
                     return paper.printed(experiment.name, which, method, notion, grouping, k)
@@ -191,17 +234,17 @@ def _tables(experiment: Experiment, result: Sweep, front: Sweep | None) -> dict[
                     quality,
                     title=title,
                     ks=ks.get(name),
-                    beside=at_k if beside and name in own else None,
+                    beside=at_k if beside and name in paper_methods else None,
                 )
-                made[
+                tables[
                     f"table{number}-{statistic}-{name}{end}" if name in PAPER_METHODS else f"{statistic}-{name}{end}"
                 ] = table
                 number += name in PAPER_METHODS
-    return made
+    return tables
 
 
 def _headings(names: Sequence[str], result: Sweep) -> dict[str, str]:
-    """Method → the heading of its columns, of those that were swept."""
+    """Method → the heading of its columns, for the methods that were swept."""
     return {name: METHODS[name].label for name in names if name in result.methods}
 
 
@@ -213,7 +256,7 @@ def _cut_offs(methods: Iterable[str]) -> dict[str, Sequence[int]]:
 def _first_table(
     experiment: Experiment, result: Sweep, front: Sweep | None, quality: str, *, joined: bool = False
 ) -> Table:
-    own = _headings(experiment.methods, result)
+    paper_methods = _headings(experiment.methods, result)
 
     def printed(statistic: str, method: str, notion: str, grouping: str) -> float:
         return paper.printed(experiment.name, statistic, method, notion, grouping)
@@ -221,8 +264,8 @@ def _first_table(
     return summary.overview(
         result,
         quality,
-        methods=own,
-        ks=_cut_offs(own),
+        methods=paper_methods,
+        ks=_cut_offs(paper_methods),
         beside=printed if quality == "ndcg" else None,
         extra={"best": best_columns(result, front, quality)},
         joined=joined,
@@ -230,30 +273,30 @@ def _first_table(
 
 
 def honest(result: Sweep, methods: Mapping[str, str], ks: Mapping[str, Sequence[int]], quality: str = "ndcg") -> Table:
-    """By how much the violation falls on folds that took no part in choosing the strength, and what quality does there.
+    """Tabulate reduction and change of quality on folds that took no part in choosing the strength.
 
     The paper's maximum is chosen and reported on the same folds, so it flatters every method.
     """
     settings = summary.settings_of(result)
-    found = np.full((len(settings), len(methods), 2), np.nan)
+    changes = np.full((len(settings), len(methods), 2), np.nan)
     for i, (notion, grouping) in enumerate(settings):
         for j, method in enumerate(methods):
-            seen = [_held_out(result, notion, grouping, k, method, quality) for k in ks.get(method, result.ks)]
-            found[i, j] = summary.average(np.array(seen), axis=0)
-    table = found.reshape(len(settings), -1)
+            per_k = [_held_out(result, notion, grouping, k, method, quality) for k in ks.get(method, result.ks)]
+            changes[i, j] = summary.average(np.array(per_k), axis=0)
+    table = changes.reshape(len(settings), -1)
     table = np.concatenate([table, summary.average(table, axis=0)[None]])
     labels = [*((spoken(notion), grouping) for notion, grouping in settings), ("average", "")]
     rows = [
         Row(
             label,
-            tuple(percent(one) if j % 2 == 0 else f"{one:+.3f}" for j, one in enumerate(line)),
+            tuple(percent(value) if j % 2 == 0 else f"{value:+.3f}" for j, value in enumerate(line)),
             rule=number % len(result.groupings) == 0,
         )
         for number, (label, line) in enumerate(zip(labels, table.tolist(), strict=True))
     ]
     name = short_title(quality, "k")
     return Table(
-        f"Fall of the violation, and change of {name}, on folds that took no part in choosing the strength",
+        f"Reduction of the gap, and change of {name}, on folds that took no part in choosing the strength",
         ("notion", "grouping"),
         tuple(f"{title} {what}" for title in methods.values() for what in ("falls by", name)),
         tuple(rows),
@@ -263,55 +306,9 @@ def honest(result: Sweep, methods: Mapping[str, str], ks: Mapping[str, Sequence[
 
 def _held_out(result: Sweep, notion: str, grouping: str, k: int, method: str, quality: str) -> tuple[float, float]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # where nothing qualifies, the fall is 0
-        seen = select(result, notion, k, quality=quality, methods=method, grouping=grouping).held_out
-    if seen is None or not seen.before.violation > 0:
+        warnings.simplefilter("ignore", DataWarning)  # where nothing qualifies, the reduction is 0
+        held_out = select(result, notion, k, quality=quality, methods=method, grouping=grouping).held_out
+    if held_out is None or not held_out.before.violation > 0:
         return np.nan, np.nan
-    fall = (seen.before.violation - seen.violation) / seen.before.violation
-    return fall, seen.quality - seen.before.quality
-
-
-# ---------------------------------------------------------------------- the strongest front
-
-
-def best_columns(result: Sweep, front: Sweep | None, quality: str = "ndcg") -> NDArray[np.float64]:
-    """Max and mean reduction of the strongest front, (settings, 2), averaged over k."""
-    per_k = np.array(
-        [
-            [_free(best_front(result, front, notion, grouping, k, quality)) for k in result.ks]
-            for notion, grouping in summary.settings_of(result)
-        ]
-    )
-    return summary.average(per_k, axis=1)
-
-
-def best_front(result: Sweep, front: Sweep | None, notion: str, grouping: str, k: int, quality: str = "ndcg") -> Curve:
-    """The strongest front: of every method's points, as one curve against the group-blind model of strength 0.
-
-    That model stands first. Of the points that are neither significantly worse nor less fair than it, those are kept
-    that no other beats in both quality and violation; their ``strengths`` are mere numbers.
-    """
-    base = result.curve(notion, k, method="amortized", quality=quality, grouping=grouping)
-    parts = [
-        one.curve(notion, k, method=method, quality=quality, grouping=grouping)
-        for one in _present(result, front)
-        for method in one.methods
-    ]
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(base, name)[:1], *(getattr(part, name) for part in parts)])
-        for name in ("quality", "quality_error", "violation", "violation_error")
-    }
-    whole = replace(base, method="best", strengths=np.arange(len(columns["quality"]), dtype=float), **columns)
-    free = np.where(whole.worse | (whole.violation > whole.violation[0]), np.nan, whole.violation)
-    keep = pareto_front(whole.quality, free)
-    keep[0] = True
-    kept: dict[str, Any] = {name: values[keep] for name, values in columns.items()}
-    return replace(whole, strengths=np.arange(keep.sum(), dtype=float), **kept)
-
-
-def _present(result: Sweep, front: Sweep | None) -> list[Sweep]:
-    return [result] if front is None else [result, front]
-
-
-def _free(curve: Curve) -> tuple[float, float]:
-    return curve.max_reduction, curve.mean_reduction
+    reduction = (held_out.before.violation - held_out.violation) / held_out.before.violation
+    return reduction, held_out.quality - held_out.before.quality

@@ -1,6 +1,6 @@
-"""What a sweep says, in tables: what comes free for each setting, over k, and every strength with its errors.
+"""A sweep in tables: the reduction at no significant quality loss per setting and k, and every strength with errors.
 
-A *setting* is a notion under a grouping. The tables' numbers are shares by which the violation falls.
+A *setting* is a notion under a grouping. A *reduction* is the share by which the gap falls.
 """
 
 from __future__ import annotations
@@ -21,14 +21,33 @@ Reading = Callable[[str, str, str, str], float]  # statistic, method, notion, gr
 
 
 def settings_of(sweep: Sweep) -> list[tuple[str, str]]:
-    """(notion, grouping) in the order of the tables."""
+    """List the settings, (notion, grouping), in the order of the tables."""
     return [(notion, grouping) for notion in sweep.notions for grouping in sweep.groupings]
 
 
 def reductions(
     sweep: Sweep, statistic: str, method: str, ks: Sequence[int], quality: str = "ndcg"
 ) -> NDArray[np.float64]:
-    """The max or mean reduction without a significant loss, (settings, ks); NaN where there is no gap to reduce."""
+    """Collect the max or mean reductions at no significant quality loss.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The sweep.
+    statistic : str
+        "max" or "mean" over the strengths.
+    method : str
+        The method.
+    ks : sequence of int
+        The cut-offs.
+    quality : str
+        The measure of quality.
+
+    Returns
+    -------
+    ndarray
+        (settings, ks); NaN where there is no gap to reduce.
+    """
     return np.array(
         [
             [
@@ -45,7 +64,7 @@ def _reduction(curve: Curve, statistic: str) -> float:
 
 
 def average(values: NDArray[np.float64], axis: int | None = None) -> NDArray[np.float64]:
-    """The mean over what is defined; NaN if nothing is."""
+    """Average what is defined; NaN if nothing is."""
     known = ~np.isnan(values)
     count = known.sum(axis=axis)
     total = np.where(known, values, 0.0).sum(axis=axis)
@@ -62,15 +81,29 @@ def overview(
     extra: Mapping[str, NDArray[np.float64]] | None = None,
     joined: bool = False,
 ) -> Table:
-    """The max and mean reduction of each method in each setting, averaged over k (the paper's Table 1).
+    """Tabulate each method's max and mean reduction in each setting, averaged over k (the paper's Table 1).
 
     Parameters
     ----------
-    methods : method → its heading; all of the sweep's by default
-    ks : method → the cut-offs averaged over; all by default
-    beside : what to show in brackets beside each number, NaN for nothing
-    extra : further columns, heading → (settings, 2) max and mean
-    joined : one column a method, "max/mean", narrow enough for a terminal
+    sweep : Sweep
+        The sweep.
+    quality : str
+        The measure of quality that must not fall significantly.
+    methods : mapping, optional
+        Method → its heading; by default all methods of the sweep.
+    ks : mapping, optional
+        Method → the cut-offs averaged over; by default all.
+    beside : callable, optional
+        (statistic, method, notion, grouping) → what to show in brackets beside a number; NaN for nothing.
+    extra : mapping, optional
+        Further columns: heading → (settings, 2), max and mean.
+    joined : bool
+        One column per method, "max/mean", narrow enough for a terminal.
+
+    Returns
+    -------
+    Table
+        One row per setting, and their average.
     """
     titles = methods or {name: name for name in sweep.methods}
     settings = settings_of(sweep)
@@ -81,8 +114,8 @@ def overview(
             [average(reductions(sweep, statistic, name, cuts, quality), axis=1) for statistic in STATISTICS], axis=1
         )
     parts |= dict(extra or {})
-    found = np.concatenate(list(parts.values()), axis=1)
-    found = np.concatenate([found, average(found, axis=0)[None]])
+    reduced = np.concatenate(list(parts.values()), axis=1)
+    reduced = np.concatenate([reduced, average(reduced, axis=0)[None]])
     columns = tuple(f"{title} {statistic}" for title in parts for statistic in STATISTICS)
     keys = [*settings, ("average", "average")]
     rows = []
@@ -93,7 +126,7 @@ def overview(
             for statistic in STATISTICS
         ]
         label = ("average", "") if notion == "average" else (spoken(notion), grouping)
-        shown = [(percent(one), percent(other)) for one, other in zip(found[number], others, strict=True)]
+        shown = [(percent(share), percent(other)) for share, other in zip(reduced[number], others, strict=True)]
         if joined:
             shown = [("/".join(ours), "/".join(theirs)) for ours, theirs in _by_two(shown)]
         cells = tuple(ours + ("" if NONE in theirs else f" ({theirs})") for ours, theirs in shown)
@@ -104,7 +137,7 @@ def overview(
         ("notion", "grouping"),
         tuple(parts) if joined else columns,
         tuple(rows),
-        () if joined else _plain(found),
+        () if joined else _plain(reduced),
     )
 
 
@@ -123,14 +156,28 @@ def by_k(
     ks: Sequence[int] | None = None,
     beside: Callable[[str, str, str], float] | None = None,
 ) -> Table:
-    """One method's max or mean reduction at each k (the paper's appendix tables).
+    """Tabulate one method's max or mean reduction at each k (the paper's appendix tables).
 
-    ``beside`` gives (notion, grouping, k or "average") → what to show in brackets.
+    Parameters
+    ----------
+    sweep, statistic, method, quality
+        As in `reductions`.
+    title : str, optional
+        The method's name in the title of the table.
+    ks : sequence of int, optional
+        The cut-offs; by default all.
+    beside : callable, optional
+        (notion, grouping, k or "average") → what to show in brackets; NaN for nothing.
+
+    Returns
+    -------
+    Table
+        One row per setting, and their average.
     """
     cuts = list(sweep.ks if ks is None else ks)
-    found = reductions(sweep, statistic, method, cuts, quality)
-    found = np.concatenate([found, average(found, axis=1)[:, None]], axis=1)
-    found = np.concatenate([found, average(found, axis=0)[None]])
+    reduced = reductions(sweep, statistic, method, cuts, quality)
+    reduced = np.concatenate([reduced, average(reduced, axis=1)[:, None]], axis=1)
+    reduced = np.concatenate([reduced, average(reduced, axis=0)[None]])
     columns = (*(f"k={k}" for k in cuts), "average")
     keys = [*settings_of(sweep), ("average", "average")]
     rows = []
@@ -138,7 +185,7 @@ def by_k(
         cells = []
         for j, k in enumerate([*map(str, cuts), "average"]):
             other = np.nan if beside is None else beside(notion, grouping, k)
-            cells.append(percent(found[number, j]) + ("" if np.isnan(other) else f" ({percent(other)})"))
+            cells.append(percent(reduced[number, j]) + ("" if np.isnan(other) else f" ({percent(other)})"))
         last = notion == "average"
         label = ("average over settings", "") if last else (spoken(notion), grouping)
         rows.append(Row(label, tuple(cells), rule=number % len(sweep.groupings) == 0))
@@ -149,23 +196,25 @@ def by_k(
         ("notion", "grouping"),
         columns,
         tuple(rows),
-        _plain(found),
+        _plain(reduced),
     )
 
 
 def strengths(
     sweep: Sweep, method: str, notion: str, k: int, quality: str = "ndcg", grouping: str | None = None
 ) -> Table:
-    """Mean ± error of quality and violation at every strength of one curve."""
+    """Tabulate mean ± error of quality and gap at every strength of one curve."""
     curve = sweep.curve(notion, k, method=method, quality=quality, grouping=grouping)
     rows, numbers = [], []
     for i in range(len(curve.strengths)):
-        told = "significantly worse" if curve.worse[i] else "fairest that is free" if i == curve.best else ""
+        verdict = (
+            "significantly worse" if curve.worse[i] else "fairest at no significant loss" if i == curve.best else ""
+        )
         cells = (
             with_error(curve.quality[i], curve.quality_error[i]),
             with_error(curve.violation[i], curve.violation_error[i]),
             percent(curve.reduction[i]),
-            told,
+            verdict,
         )
         rows.append(Row((f"{curve.strengths[i]:.4g}",), cells))
         numbers.append((curve.quality[i], curve.violation[i], curve.reduction[i], float(not curve.worse[i])))

@@ -18,7 +18,17 @@ ESCAPES = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasc
 
 @dataclass(frozen=True)
 class Row:
-    """Labels, then a cell a column; ``rule`` draws a line above it."""
+    """One row of a table.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Its label columns.
+    cells : tuple of str
+        One cell per further column.
+    rule : bool
+        Draw a line above it.
+    """
 
     labels: tuple[str, ...]
     cells: tuple[str, ...]
@@ -31,9 +41,18 @@ class Table:
 
     Attributes
     ----------
-    heads : names of the label columns
-    columns : names of the others, which are set flush right
-    numbers : the cells as plain numbers, for CSV: (rows, columns), NaN where there is none
+    title : str
+        What it shows.
+    heads : tuple of str
+        Names of the label columns.
+    columns : tuple of str
+        Names of the other columns, which are set flush right.
+    rows : tuple of Row
+        The rows.
+    numbers : tuple of tuple of float
+        The cells as plain numbers for CSV, (rows, columns); NaN where there is none.
+    note : str
+        A sentence below the table.
     """
 
     title: str
@@ -44,11 +63,11 @@ class Table:
     note: str = ""
 
     def as_format(self, name: str) -> str:
-        """The table in one of `FORMATS`."""
+        """Write the table in one of `FORMATS`."""
         return {"text": self.text, "markdown": self.markdown, "latex": self.latex, "csv": self.csv}[name]()
 
     def text(self) -> str:
-        """Plain columns with a rule where a new part begins."""
+        """Write plain columns, with a rule where a new part begins."""
         lines = [self.heads + self.columns, *(row.labels + row.cells for row in self.rows)]
         widths = [max(len(line[j]) for line in lines) for j in range(len(lines[0]))]
 
@@ -67,6 +86,8 @@ class Table:
         return "\n".join([*out, *(["", self.note] if self.note else [])]) + "\n"
 
     def markdown(self) -> str:
+        """Write a Markdown table."""
+
         def line(cells: Sequence[str]) -> str:
             return "| " + " | ".join(cell.replace("|", r"\|").replace("\n", " ") for cell in cells) + " |"
 
@@ -76,7 +97,7 @@ class Table:
         return "\n".join([*out, *(["", self.note] if self.note else [])]) + "\n"
 
     def latex(self) -> str:
-        """A table environment with the booktabs package's rules."""
+        """Write a table environment with the rules of the booktabs package."""
 
         def line(cells: Sequence[str]) -> str:
             return " & ".join(map(escaped, cells)) + r" \\"
@@ -104,7 +125,7 @@ class Table:
         )
 
     def csv(self) -> str:
-        """Plain numbers, not rounded; empty where there is none."""
+        """Write plain numbers, not rounded; empty where there is none."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(self.heads + self.columns)
@@ -114,5 +135,5 @@ class Table:
 
 
 def escaped(text: str) -> str:
-    """Text that LaTeX sets as it is."""
+    """Escape text so that LaTeX sets it as it is."""
     return "".join(ESCAPES.get(character, character) for character in text)

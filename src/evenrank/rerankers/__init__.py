@@ -1,0 +1,1 @@
+"""Re-rankers: they reorder the lists of a trained ranker."""

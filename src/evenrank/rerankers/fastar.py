@@ -28,12 +28,17 @@ class FAStar:
 
     Parameters
     ----------
-    p : the share of protected items a fair list is drawn with, or several of them
-    significance : the probability with which a list drawn so may fail the table
-    adjust : adjust the significance for testing every prefix
-    protected : the label of the protected group; None is the smaller group of the data
-    reference : behave as the published package does (see docs/decisions/0008): its bisection, its failure probability,
-        which leaves out position k, and ties given to the protected item
+    p : float or array-like
+        The share of protected items that a fair list is drawn with, or several shares.
+    significance : float
+        The probability with which a list drawn with that share may fail the table.
+    adjust : bool
+        Adjust the significance for testing every prefix.
+    protected : label, optional
+        The label of the protected group; None is the smaller group of the data.
+    reference : bool
+        Behave as the published package does (see docs/decisions/0008): its bisection, its failure probability, which
+        leaves out position k, and ties given to the protected item.
 
     Examples
     --------
@@ -66,17 +71,50 @@ class FAStar:
     # ------------------------------------------------------------------ tables
 
     def table(self, k: int) -> NDArray[np.int64]:
-        """Least numbers of protected items in the first 1, …, k, (k,) or (shares, k)."""
+        """Compute the least number of protected items in the first 1, …, k.
+
+        Parameters
+        ----------
+        k : int
+            The length of the table.
+
+        Returns
+        -------
+        ndarray
+            (k,), or (shares, k) for several p.
+        """
         tables: NDArray[np.int64] = self._each(self._tables(check_k(k)))
         return tables
 
     def adjusted_significance(self, k: int) -> Any:
-        """The significance the table is built with: at most the one asked for; a float, or (shares,)."""
+        """Compute the significance that the table is built with.
+
+        Parameters
+        ----------
+        k : int
+            The length of the table.
+
+        Returns
+        -------
+        float or ndarray
+            At most ``significance``; (shares,) for several p.
+        """
         self._tables(check_k(k))
         return self._each(np.array([self._solved(share, k)[0] for share in self._shares]))
 
     def failure_probability(self, k: int) -> Any:
-        """The exact probability that a list drawn with share p breaks `table` (k) at some position."""
+        """Compute the exact probability that a list drawn with share p breaks the table at some position.
+
+        Parameters
+        ----------
+        k : int
+            The length of the table.
+
+        Returns
+        -------
+        float or ndarray
+            The probability; (shares,) for several p.
+        """
         tables = self._tables(check_k(k))
         known = tables[:, :-1] if self.reference else tables
         parts = zip(known, self._shares.tolist(), strict=True)
@@ -100,10 +138,22 @@ class FAStar:
     # ------------------------------------------------------------------ rankings
 
     def is_fair(self, ranking: ArrayLike, data: RankingData | None = None, k: int | None = None) -> Any:
-        """Does every prefix hold enough protected items?
+        """Check whether every prefix holds enough protected items.
 
-        ``ranking`` is one list's flags (protected or not) from the top, giving a bool; or, with ``data``, scores in the
-        caller's row order, giving (queries,). ``k`` looks at the first k only. Several p add a last axis.
+        Parameters
+        ----------
+        ranking : array-like
+            The flags of one list (protected or not) from the top; or, with ``data``, scores (n,) in the caller's row
+            order.
+        data : RankingData, optional
+            The rows that the scores are of.
+        k : int, optional
+            Look at the first k places only.
+
+        Returns
+        -------
+        bool or ndarray
+            Of one list a bool; with ``data`` one per query, (q,). Several p add a last axis.
         """
         if data is None:
             flags = np.asarray(as_array(ranking, "ranking"), dtype=bool)
@@ -126,13 +176,26 @@ class FAStar:
         return fair if np.ndim(self.p) else fair[:, 0]
 
     def rerank(self, scores: ArrayLike, data: RankingData, k: int | None = None) -> NDArray[np.float64]:
-        """Scores of the new order (minus the new rank), caller's row order: (n,), or (n, shares) for several p.
+        """Reorder each list by the table.
 
-        The first k places of each list are filled from the top by the table for k: the best protected item where one
-        is due, else the best item. Below k the rest follow by score. ``k=None`` holds each list to the table of its own
-        length. A list shorter than k uses the first entries of the table; one that runs out of protected items goes on
-        without; items of unknown group are not protected; ties go by item id (by row, without ids). Lists of one group
-        keep their order.
+        The first k places of each list are filled from the top: with the best protected item where one is due, else
+        with the best item. Below k the rest follow by score. A list shorter than k uses the first entries of the table;
+        one that runs out of protected items goes on without. Items of unknown group are not protected. Ties go by item
+        id (by row, without ids). Lists of one group keep their order.
+
+        Parameters
+        ----------
+        scores : array-like
+            (n,), in the caller's row order.
+        data : RankingData
+            The rows that the scores are of.
+        k : int, optional
+            The length of the table; None uses for each list the table of the list's length.
+
+        Returns
+        -------
+        ndarray
+            Scores of the new order (minus the new rank) in the caller's row order: (n,), or (n, shares) for several p.
         """
         stored = data.to_stored(scores)
         if stored.ndim != 1:
@@ -185,8 +248,8 @@ class _Lists:
         shape = (len(queries), shares)
         taken = [np.zeros(shape, np.int64), np.zeros(shape, np.int64)]
         column = np.broadcast_to(np.arange(shares), shape)
-        own = _ranges(self.data.query_ptr[queries], self.data.lengths[queries])
-        place[own] = -1
+        query_rows = _ranges(self.data.query_ptr[queries], self.data.lengths[queries])
+        place[query_rows] = -1
         for i in range(depth):
             head, left = [], []
             for kind in (0, 1):
@@ -200,8 +263,8 @@ class _Lists:
             place[np.where(choose_protected, head[1], head[0]), column] = i
             taken[1] += choose_protected
             taken[0] += ~choose_protected
-        # What no place was found for follows in score order.
-        ordered = self.by_rank[own]
+        # Rows without a place follow in score order.
+        ordered = self.by_rank[query_rows]
         rest = place[ordered] < 0
         before: NDArray[np.int64] = np.cumsum(rest, axis=0) - rest
         first = np.cumsum(self.data.lengths[queries]) - self.data.lengths[queries]
@@ -212,6 +275,3 @@ class _Lists:
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     ends = np.cumsum(lengths)
     return np.arange(ends[-1]) + np.repeat(starts - ends + lengths, lengths)
-
-
-# ---------------------------------------------------------------------- tables

@@ -13,7 +13,22 @@ ROUNDING = 1e-12
 
 @lru_cache(maxsize=4096)
 def solve(share: float, significance: float, adjust: bool, reference: bool, k: int) -> tuple[float, NDArray[np.int64]]:
-    """The significance used and its table, (k,)."""
+    """Find the significance to use and its table, (k,).
+
+    Parameters
+    ----------
+    share, significance : float
+        As FA*IR's p and significance.
+    adjust, reference : bool
+        As in `FAStar`.
+    k : int
+        The length of the table.
+
+    Returns
+    -------
+    tuple
+        The significance and the table.
+    """
     if reference:
         used = _published_significance(share, significance, k) if adjust else significance
         table = _published_table(share, used, k)
@@ -28,7 +43,7 @@ def solve(share: float, significance: float, adjust: bool, reference: bool, k: i
 
 @lru_cache(maxsize=8)
 def masses_of(share: float, k: int) -> NDArray[np.float64]:
-    """P(Binomial(i, share) = x) for i = 0…k (rows) and x = 0…k, by adding positive terms only."""
+    """Compute P(Binomial(i, share) = x) for i = 0…k (rows) and x = 0…k, by adding positive terms only."""
     masses = np.zeros((k + 1, k + 1))
     masses[0, 0] = 1
     for i in range(1, k + 1):
@@ -44,10 +59,23 @@ def _quantiles(below: NDArray[np.float64], level: float) -> NDArray[np.int64]:
 
 
 def failure_probability(table: NDArray[np.int64], masses: NDArray[np.float64]) -> float:
-    """Probability that some prefix of a list has fewer protected items than the table asks for.
+    """Compute the probability that some prefix of a list has fewer protected items than the table asks for.
 
-    Only positions where the table rises can fail, and only by one item too few. Between two of them the number of
-    protected items grows by a binomial one; numbers above the table's last entry can fail no more and are let go.
+    Only positions where the table rises can fail, and only by one item too few. Between two such positions the number
+    of protected items grows by a binomial number. Numbers above the table's last entry cannot fail any more and are
+    dropped.
+
+    Parameters
+    ----------
+    table : ndarray
+        The least numbers, (k,).
+    masses : ndarray
+        Binomial probabilities, as `masses_of` gives them.
+
+    Returns
+    -------
+    float
+        The probability.
     """
     if len(table) == 0:
         return 0.0
@@ -64,7 +92,7 @@ def failure_probability(table: NDArray[np.int64], masses: NDArray[np.float64]) -
 
 
 def _adjusted(below: NDArray[np.float64], masses: NDArray[np.float64], significance: float) -> float:
-    """The largest significance, at most the asked one, whose table fails with at most the asked probability.
+    """Find the largest significance, at most the one given, whose table fails with at most that probability.
 
     A table changes only where the significance passes one of the binomial probabilities, and its failure probability
     never falls as it grows, so a search among those probabilities finds it, by interpolation and halving in turn.
@@ -85,11 +113,11 @@ def _adjusted(below: NDArray[np.float64], masses: NDArray[np.float64], significa
     while high - low > 1:
         share = 0.5 if halve else under / (under - over)
         probe = min(max(low + round((high - low) * share), low + 1), high - 1)
-        found = excess(probe)
-        if found <= 0:
-            low, under = probe, min(found, -1e-300)
+        beyond = excess(probe)
+        if beyond <= 0:
+            low, under = probe, min(beyond, -1e-300)
         else:
-            high, over = probe, found
+            high, over = probe, beyond
         halve = not halve
     return float(steps[low]) if low >= 0 else float(np.nextafter(steps[0], 0))
 

@@ -1,4 +1,4 @@
-"""What a target is once it is bound to lists, and the targets of a row's own score."""
+"""What a target is once it is bound to lists, and the targets that look at a row's own score only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def sigmoid_slope(scores: NDArray[Any]) -> NDArray[Any]:
-    """The derivative of the sigmoid."""
+    """Compute the derivative of the sigmoid."""
     small = np.exp(-np.abs(scores))
     return np.asarray(small / (1 + small) ** 2)
 
@@ -18,15 +18,18 @@ class BoundTarget:
     """A target bound to the lists of some data; scores are (n,) or (n, models) in stored order, float32 or float64."""
 
     def value(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """v, the shape of the scores."""
+        """Compute v, of the scores' shape."""
         raise NotImplementedError
 
     def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
-        """Jᵀ u: a slope in v as one in the scores, through everything v depends on."""
+        """Turn a slope u in v into the slope Jᵀ u in the scores, through everything that v depends on."""
         raise NotImplementedError
 
     def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """How fast v of each row moves, and bends, as scores move by up to 1, the list's threshold and spread held."""
+        """Bound how fast each row's v moves and bends while no score moves by more than 1.
+
+        The threshold and the spread of a list are held fixed. Both results have the scores' shape.
+        """
         raise NotImplementedError
 
 

@@ -18,7 +18,7 @@ Lists = NDArray[Any]  # (m, L): m lists of L scores
 class Listwise(BoundTarget):
     """v of a row depends on its list; lists of one length are a dense block, so no loop runs over queries."""
 
-    quadratic = False  # whether the temporaries hold a number for each pair of a list
+    quadratic = False  # whether the temporaries hold one number per pair of items in a list
 
     def __init__(self, query_ptr: NDArray[np.int64], temperature: float, floor: float, longer_than: int = 1) -> None:
         self.temperature = temperature
@@ -48,12 +48,12 @@ class Listwise(BoundTarget):
     def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         first, second = np.zeros_like(scores), np.zeros_like(scores)
         for rows, (lists,) in self._lists(scores):
-            one, two = self._list_steepness(lists)
-            first[rows], second[rows] = self._apart(one, scores), self._apart(two, scores)
+            steep, bent = self._list_steepness(lists)
+            first[rows], second[rows] = self._apart(steep, scores), self._apart(bent, scores)
         return first, second
 
     def _lists(self, *columns: NDArray[Any]) -> Iterator[tuple[Any, list[Lists]]]:
-        """The rows of each block and the columns there, a line for each list of each model."""
+        """The rows of each block and the columns there, one line per list and model."""
         for length, rows in self._blocks:
             if columns[0].ndim == 1:
                 yield rows, [column[rows].reshape(-1, length) for column in columns]
@@ -97,7 +97,7 @@ def _centred(lists: Lists, floor: float) -> tuple[Lists, Lists, NDArray[np.bool_
 
 
 def _through_spread(centred: Lists, spread: Lists, slope: Lists) -> Lists:
-    """What a slope in the spread, (m, 1), is in the scores."""
+    """Turn a slope in the spread, (m, 1), into one in the scores."""
     return np.asarray(slope * (centred / spread) / centred.shape[1])
 
 
@@ -117,7 +117,7 @@ class SoftTopK(Listwise):
 
     def _list_value(self, lists: Lists) -> Lists:
         place, _, _, equal, _, _ = self._place(lists)
-        # In random order, which is what equal scores get, each is in the top k so often.
+        # Equal scores are in random order, where each item is in the top k with probability k / length.
         return np.where(equal, np.asarray(self.k / lists.shape[1], lists.dtype), sigmoid(place))
 
     def _list_pull_back(self, lists: Lists, slope: Lists) -> Lists:
@@ -176,9 +176,9 @@ class SoftExposure(Listwise):
     def _list_steepness(self, lists: Lists) -> tuple[Lists, Lists]:
         rank, lead, bend, _, spread, equal = self._pairs(lists)
         width = self.temperature * spread
-        own = bend.sum(axis=2) - np.asarray(0.25, lists.dtype)
+        on_rank = bend.sum(axis=2) - np.asarray(0.25, lists.dtype)
         twist = (bend * (1 - 2 * sigmoid(lead))).sum(axis=2)
         _, first, second = self._discount(rank)
         # Twice what the row's own score does: while it goes up, those it is compared with may go down.
-        steep, bent = 2 * np.abs(first * own) / width, 2 * np.abs(second * own**2 + first * twist) / width**2
+        steep, bent = 2 * np.abs(first * on_rank) / width, 2 * np.abs(second * on_rank**2 + first * twist) / width**2
         return np.where(equal, 0, steep), np.where(equal, 0, bent)

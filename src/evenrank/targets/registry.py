@@ -17,9 +17,20 @@ from evenrank.targets.lists import SoftExposure, SoftTopK
 
 @dataclass(frozen=True)
 class Target:
-    """What is regularised: ``bind`` is (query_ptr, k, temperature, floor) → `BoundTarget`.
+    """A value of each row that can be evened out between groups.
 
-    ``temperature`` is its default, in units of a list's spread; None where it has none.
+    Attributes
+    ----------
+    name : str
+        How parameters call it.
+    title : str
+        What it is, in a few words.
+    bind : callable
+        (query_ptr, k, temperature, floor) → `BoundTarget`.
+    uses_k : bool
+        Whether it depends on the cut-off.
+    temperature : float or None
+        The default softness, in units of a list's spread; None for a target that has none.
     """
 
     name: str
@@ -60,11 +71,27 @@ TARGETS = {
 def bind_target(
     name: str, query_ptr: NDArray[np.int64], *, k: int = 5, temperature: float | None = None, floor: float = 0.0
 ) -> BoundTarget:
-    """The target of that name on the lists bounded by ``query_ptr``.
+    """Bind a target to the lists of some data.
 
-    ``temperature`` is the softness of "topk" and "exposure" in units of a list's spread, the standard deviation of its
-    scores, so that their scale does not matter. Boosting starts from equal scores, where such a value has no slope or
-    a huge one: ``floor``, in units of the scores, keeps the spread from falling below it.
+    Parameters
+    ----------
+    name : str
+        One of `TARGETS`: "score", "probability", "topk" or "exposure".
+    query_ptr : ndarray
+        (q + 1,): the rows of query i are ``query_ptr[i]:query_ptr[i + 1]``.
+    k : int
+        The cut-off of "topk".
+    temperature : float, optional
+        The softness of "topk" and "exposure", in units of a list's spread (the standard deviation of its scores), so
+        that the scale of the scores does not matter.
+    floor : float
+        The least spread, in units of the scores. Boosting starts from equal scores, where without a floor the value
+        has no slope or a huge one.
+
+    Returns
+    -------
+    BoundTarget
+        The value of each row as a function of the scores, with its derivatives.
 
     Examples
     --------

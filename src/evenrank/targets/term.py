@@ -19,9 +19,12 @@ class FairnessTerm:
 
     Parameters
     ----------
-    contrast : a notion bound to the rows, see `evenrank.notions.bind`
-    target : a target bound to their lists, see `bind_target`
-    smoothing : ε ≥ 0
+    contrast : Contrast
+        A notion bound to the rows; see `evenrank.notions.bind`.
+    target : BoundTarget
+        A target bound to their lists; see `bind_target`.
+    smoothing : float
+        ε ≥ 0.
 
     Examples
     --------
@@ -42,28 +45,29 @@ class FairnessTerm:
         self.smoothing = float(smoothing)
 
     def value(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """() or (models,)."""
+        """Compute Γ, () or (models,), from scores (n,) or (n, models) in stored order."""
         return self._value(self.contrast.gaps(self.target.value(scores)))
 
     def gradient(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """dΓ/ds, the shape of the scores."""
+        """Compute dΓ/ds, of the scores' shape."""
         return self.value_and_gradient(scores)[1]
 
     def value_and_gradient(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Compute `value` and `gradient` in one pass."""
         gaps = self.contrast.gaps(self.target.value(scores))
         return self._value(gaps), self._gradient(scores, gaps)
 
     def hessian_diagonal(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """A positive diagonal that bounds the Hessian, the shape of the scores.
+        """Compute a positive diagonal that bounds the Hessian, of the scores' shape.
 
         φ lies below the parabola that touches it at ±g, whose curvature is 1/√(g² + ε²); the matrix c cᵀ of a contrast
-        c lies below diag(|c_i| Σ|c|). What v bends by itself is added in size. A step of gradient over this, for all
-        rows together, closes the gap and does not overshoot. For listwise targets their thresholds are held.
+        c lies below diag(|c_i| Σ|c|). The size of v's own curvature is added. A step of gradient over this, for all
+        rows together, closes the gap and does not overshoot. The thresholds of listwise targets are held fixed.
         """
         return self._hessian(scores, self.contrast.gaps(self.target.value(scores)))
 
     def derivatives(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The gradient and the diagonal that bounds the Hessian, for less than the two apart."""
+        """Compute `gradient` and `hessian_diagonal` together, for less work than one after the other."""
         gaps = self.contrast.gaps(self.target.value(scores))
         return self._gradient(scores, gaps), self._hessian(scores, gaps)
 
