@@ -26,7 +26,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes."), Output()] = Path("report.html"),
     as_json: options.Json = False,
 ) -> None:
-    """The main job on bundled real data: sweep strengths over 5 folds, print what is free, write report.html."""
+    """The main job on bundled real data: sweep strengths over 5 folds, print the gaps at no loss, write report.html."""
     ks = options.cut_offs(k)
     data = er.datasets.german_credit(group, seed=seed)
     with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:

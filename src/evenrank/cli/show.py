@@ -29,6 +29,7 @@ from evenrank.ranking import strict_places
 from evenrank.wording import TITLES, data_line, percent, spoken, three_digits, with_error
 
 FAIRNESS = (*GAPS, RATIO)
+AT_NO_LOSS = ("gap\nat 0", "gap at\nno loss", "reduction", "NDCG\nat 0", "NDCG at\nno loss", "strength")  # heads
 
 
 def console() -> Console:
@@ -96,16 +97,16 @@ def audit(report: dict[str, Any], title: str = "Audit") -> None:
 
 
 def sweep(result: Sweep, subtitle: str) -> None:
-    """The demo's tables: what is free for each notion and k, then the curve of each notion at the largest k."""
+    """Print the demo's tables: the reduction at no loss per notion and k, then each notion's curve at the largest k."""
     line(subtitle)
-    free = new_table("What can be had without a significant loss of quality")
-    for name in ("notion", "k", "gap at 0", "gap at best", "falls by", "NDCG at 0", "NDCG at best", "strength"):
-        free.add_column(name, justify="left" if name == "notion" else "right", no_wrap=True)
+    summary = new_table("The smallest gaps at no significant quality loss")
+    for name in ("notion", "k", *AT_NO_LOSS):
+        summary.add_column(name, justify="left" if name == "notion" else "right", no_wrap=True)
     for notion in result.notions:
         for k in result.ks:
             curve = result.curve(notion, k)
             i = curve.best
-            free.add_row(
+            summary.add_row(
                 NOTIONS[notion].alias,
                 str(k),
                 with_short_error(curve.violation[0], curve.violation_error[0]),
@@ -115,8 +116,8 @@ def sweep(result: Sweep, subtitle: str) -> None:
                 with_short_error(curve.quality[i], curve.quality_error[i]),
                 f"{curve.strengths[i]:.3g}",
             )
-        free.add_section()
-    console().print(free)
+        summary.add_section()
+    console().print(summary)
     k = result.ks[-1]
     curves = [result.curve(notion, k) for notion in result.notions]
     table = new_table(f"Along the strengths at k = {k} (± {result.spread}; * significantly worse)")

@@ -1,4 +1,4 @@
-"""`Curve`: quality and violation of one method along its strengths, and what of it comes free."""
+"""`Curve`: quality and violation of one method along its strengths, and how far the gap falls at no loss."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
 from evenrank.experiment.curves import mean_and_error
-from evenrank.experiment.select_rules import RULES, Means, Rule, Table, least
+from evenrank.experiment.select_rules import RULES, Means, Rule, Table, current_rule, least
 from evenrank.experiment.sweep import ONE
 from evenrank.experiment.trials import Sweep
 from evenrank.methods.method import Task
@@ -161,7 +161,7 @@ def select(
     notion: str,
     k: int | None = None,
     *,
-    rule: str = "free",
+    rule: str = "no_loss",
     tolerance: float = 0.01,
     quality: str = "ndcg",
     methods: Sequence[str] | str | None = None,
@@ -198,7 +198,7 @@ def select(
     >>> choice.qualified, choice.chosen.violation < choice.baseline.violation
     (True, True)
     """
-    choose(rule, RULES, what="rule")
+    rule = choose(current_rule(rule), RULES, what="rule")
     if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
         raise ConfigError(f"tolerance must be a share from 0 to below 1; got {tolerance!r}.")
     if (train is None) != (test is None):

@@ -162,7 +162,7 @@ class _Builder:
             "shared": self.shared.add(shared),
             "best": [curve.best for curve in found],
             "worse": ["".join("1" if one else "0" for one in curve.worse) for curve in found],
-            "story": [[one.answer, *one.uneven, *one.free, *one.further] for one in told],
+            "story": [[one.answer, *one.uneven, *one.no_loss, *one.further] for one in told],
             "tops": self._tops(grouping, method, notion, k),
         }
 

@@ -24,7 +24,7 @@ DECISIONS = (
     "NDCG leaves out queries with nothing relevant; P@k divides by k even if a list is shorter.",
     "Training lowers the gap between the groups' scores; what is reported is the gap between their rates of reaching "
     "the top k, on queries that the model has not seen.",
-    "The gap is averaged over repeats first, and its fall is taken of the averages.",
+    "The gap is averaged over repeats first; its reduction is that of the averages.",
     "DELTR and FA*IR protect one group: the smaller one in training, unless the method's name says otherwise. FA*IR "
     "re-orders the ranking of strength 0.",
 )
@@ -53,8 +53,8 @@ def how_sure(sweep: Sweep) -> str:
         errors = f"± is the standard deviation between {between}."
     return errors + (
         " A strength counts as significantly worse if its mean quality is below that of strength 0 by more than both "
-        "errors together. Many strengths were looked at: the best free one is somewhat flattered by chance, so test "
-        "the one you choose on fresh queries."
+        "errors together. Many strengths were compared, so chance flatters the best one at no significant loss: "
+        "test the one you choose on fresh queries."
     )
 
 

@@ -107,7 +107,7 @@
     [...$("method").options].forEach((option, i) => (option.disabled = !setting(i)));
     const own = setting();
     const story = own.story[chosen.quality];
-    ["answer", "uneven-figure", "uneven", "free-figure", "free", "further-figure", "further"].forEach(
+    ["answer", "uneven-figure", "uneven", "no-loss-figure", "no-loss", "further-figure", "further"].forEach(
       (id, i) => ($(id).textContent = story[i]),
     );
     const slider = $("strength");
@@ -136,7 +136,7 @@
   function everyStrength() {
     const own = setting();
     const numbers = shared();
-    head($("every"), ["strength", quality(), "gap", "gap falls by", "four-fifths ratio", "quality"]);
+    head($("every"), ["strength", quality(), "gap", "reduction", "four-fifths ratio", "quality"]);
     const lines = grid().map((strength, i) => {
       const part = fall(own.violation[0], own.violation[i]);
       const line = row([
@@ -145,7 +145,7 @@
         withError(own.violation[i], own.error[i]),
         part === null ? "–" : `${signed(100 * part, 0)}%`,
         fixed(ratio(numbers.rates, i), 2),
-        own.worse[chosen.quality][i] === "1" ? worseText() : i === best() ? "best free" : "",
+        own.worse[chosen.quality][i] === "1" ? worseText() : i === best() ? "best at no loss" : "",
       ]);
       return line;
     });
@@ -206,7 +206,7 @@
   function tradeoffData() {
     const mine = points(chosen.method);
     const front = data.fronts[chosen.grouping][chosen.notion][chosen.k][chosen.quality];
-    const marks = [[0, "circle", "no mitigation"], ...(best() ? [[best(), "diamond", "best free"]] : [])];
+    const marks = [[0, "circle", "no mitigation"], ...(best() ? [[best(), "diamond", "best at no loss"]] : [])];
     return {
       points: data.methods.flatMap((_, i) => (i === chosen.method ? [] : points(i))).concat(mine),
       errors: mine,
@@ -288,7 +288,7 @@
     $("state").textContent = `Shown: ${data.notions[chosen.notion].name}, top ${k()}${by}, ` +
       `method ${data.methods[chosen.method].name}, strength ${strength}.`;
     $("to-none").disabled = i === 0;
-    $("to-free").disabled = i === best();
+    $("to-best").disabled = i === best();
     showNumbers();
     showInterval();
     [...$("every").tBodies[0].rows].forEach((line, place) => line.classList.toggle("here", place === i));
@@ -502,7 +502,7 @@
     chosen.strength = best();
     $("strength").addEventListener("input", (event) => moveTo(Number(event.target.value)));
     $("to-none").addEventListener("click", () => moveTo(0));
-    $("to-free").addEventListener("click", () => moveTo(best()));
+    $("to-best").addEventListener("click", () => moveTo(best()));
     $("order").addEventListener("change", () => { chosen.page = 0; showExamples(); });
     $("previous").addEventListener("click", () => { chosen.page -= 1; showExamples(); });
     $("following").addEventListener("click", () => { chosen.page += 1; showExamples(); });
