@@ -1,4 +1,4 @@
-"""What the page says of a curve: to whom, what falls at no loss, what the next step costs; nothing where nothing is known."""
+"""What the page says of a curve: to whom, the fall at no loss, the price of the next step; or that nothing is known."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from evenrank.ranking import strict_places
 from evenrank.wording import TITLES, data_line, percent, spoken, three_digits, with_error
 
 FAIRNESS = (*GAPS, RATIO)
-AT_NO_LOSS = ("gap\nat 0", "gap at\nno loss", "reduction", "NDCG\nat 0", "NDCG at\nno loss", "strength")  # heads
+AT_NO_LOSS = ("gap\nat 0", "gap at\nno loss", "reduced\nby", "NDCG\nat 0", "NDCG at\nno loss", "strength")  # heads
 
 
 def console() -> Console:

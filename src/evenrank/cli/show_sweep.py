@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenrank.cli import show
-from evenrank.experiment.select import Choice
+from evenrank.experiment.choice import Choice
 from evenrank.experiment.trials import Sweep
 from evenrank.notions import NOTIONS
 from evenrank.wording import percent, spoken, three_digits
@@ -29,7 +29,7 @@ def summary(result: Sweep) -> None:
     left = ("method", "notion")
     for grouping in result.groupings:
         of = f", groups by {grouping}" if len(result.groupings) > 1 else ""
-        table = show.new_table(f"The smallest gaps at no significant quality loss, k = {k}{of}")
+        table = show.new_table(f"At no significant quality loss, k = {k}{of}")
         for name in (*left, *show.AT_NO_LOSS):
             table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
         for notion in result.notions:

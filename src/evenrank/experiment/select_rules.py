@@ -156,7 +156,7 @@ def _knee(means: Means, _: float) -> int | None:
 RULES = {
     "no_loss": Rule(
         "the smallest gap at no significant loss of {quality}",
-        "no strength lowers the gap at no significant loss of {quality}",
+        "no strength lowers the gap without a significant loss of {quality}",
         _no_loss,
     ),
     "four_fifths": Rule(

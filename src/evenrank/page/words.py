@@ -183,7 +183,9 @@ def _answer(curve: Curve, gap: str, by: str, quality: str) -> str:
         )
         if step is None:
             return reduced + "no strength tried brings it further down."
-        return f"{reduced}beyond that, going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
+        return (
+            f"{reduced}beyond that, going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
+        )
     costly = f"{by} {gap} is {start:.3f}, and none of the strengths tried lowers it without {_a(curve)}loss"
     if step is None:
         return f"{costly}, nor with one." if len(curve.strengths) > 1 else f"{by} {gap} is {start:.3f}."
