@@ -71,7 +71,7 @@ class Curve:
 
     @property
     def best(self) -> int:
-        """The number of the strength with the smallest gap at no significant quality loss (the weakest of equal ones)."""
+        """The number of the strength with the smallest gap at no significant quality loss; the weakest of equals."""
         violation = np.round(self.violation, DECIMALS)
         return int(np.argmin(np.where(self.worse | np.isnan(violation), np.inf, violation)))
 
