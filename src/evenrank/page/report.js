@@ -27,8 +27,8 @@
     const text = Math.abs(value).toFixed(digits);
     return Number(text) === 0 ? text : (value > 0 ? "+" : "−") + text;
   };
-  const fall = (before, after) => (before > 0 && after !== null ? (before - after) / before : null);
-  const fallText = (part) => {
+  const reduction = (before, after) => (before > 0 && after !== null ? (before - after) / before : null);
+  const reductionText = (part) => {
     if (part === null) return "–";
     const text = Math.abs(100 * part).toFixed(0);
     return text === "0" ? "as large as" : `${text}% ${part > 0 ? "below" : "above"}`;
@@ -138,7 +138,7 @@
     const numbers = shared();
     head($("every"), ["strength", quality(), "gap", "reduction", "four-fifths ratio", "quality"]);
     const lines = grid().map((strength, i) => {
-      const part = fall(own.violation[0], own.violation[i]);
+      const part = reduction(own.violation[0], own.violation[i]);
       const line = row([
         strengthText(strength),
         withError(numbers.quality[chosen.quality][i], numbers.error[chosen.quality][i]),
@@ -255,9 +255,9 @@
       `${fixed(numbers.quality[chosen.quality][0])}; at strength ${strengthText(grid()[i])} ${fixed(own.violation[i])} and ` +
       `${fixed(numbers.quality[chosen.quality][i])}. All numbers are in the table below the chart.`);
     for (const name of ["rates", "relevant"]) {
-      const told = data.groups[chosen.grouping].map((group, g) => `${group} ${share(numbers[name][g][i])}`).join(", ");
+      const rates = data.groups[chosen.grouping].map((group, g) => `${group} ${share(numbers[name][g][i])}`).join(", ");
       const among = name === "rates" ? "all" : "relevant";
-      $(name).setAttribute("aria-label", `Chart of selection rates among ${among} items against strength. At the chosen strength: ${told}.`);
+      $(name).setAttribute("aria-label", `Chart of selection rates among ${among} items against strength. At the chosen strength: ${rates}.`);
     }
   }
 
@@ -275,12 +275,12 @@
     const [q, e] = [numbers.quality[chosen.quality], numbers.error[chosen.quality]];
     const strength = strengthText(grid()[i]);
     const worse = own.worse[chosen.quality][i] === "1";
-    const part = fall(own.violation[0], own.violation[i]);
+    const part = reduction(own.violation[0], own.violation[i]);
     $("strength-value").textContent = strength;
     $("strength").setAttribute("aria-valuetext", `strength ${strength}`);
     const now = $("now");
     const verdict = element("span", worse ? worseText() : i === 0 ? "no mitigation" : `not ${worseText()}`, worse ? "bad" : "good");
-    const gap = part === null || i === 0 ? "" : ` (${fallText(part)} none)`;
+    const gap = part === null || i === 0 ? "" : ` (${reductionText(part)} none)`;
     now.replaceChildren(
       `Gap ${withError(own.violation[i], own.error[i])}${gap} · ${quality()} ${withError(q[i], e[i])} · `, verdict,
     );
@@ -332,7 +332,7 @@
     const [v, e] = [own.violation[i], own.error[i]];
     const [q, d] = [numbers.quality[chosen.quality][i], numbers.error[chosen.quality][i]];
     if (v === null || q === null) {
-      $("interval").textContent = "What is not defined has no interval.";
+      $("interval").textContent = "There is no interval: the gap or the quality is not defined.";
       return;
     }
     if (e === null || d === null) {
@@ -449,8 +449,8 @@
       }
       return [...counts].map(([name, count]) => `${count} of ${name}`).join(", ");
     };
-    const told = come.length ? `In: ${by(come)}. Out: ${by(gone)}.` : `The same items stay in the ${keptName()}.`;
-    made.append(element("p", `${told} Relevant in the ${keptName()}: ${one.relevant[0]} → ${one.relevant[1]}.`, "small soft"));
+    const changes = come.length ? `In: ${by(come)}. Out: ${by(gone)}.` : `The same items stay in the ${keptName()}.`;
+    made.append(element("p", `${changes} Relevant in the ${keptName()}: ${one.relevant[0]} → ${one.relevant[1]}.`, "small soft"));
     const both = element("div", undefined, "lists");
     both.append(ranked("Before", one.before, one, (id) => (one.after.includes(id) ? ["", ""] : ["out", "moves out"])));
     both.append(ranked("After", one.after, one, (id, place) => {
