@@ -22,5 +22,5 @@ def train(alpha: float) -> er.lightgbm.FairLGBMRanker:
 
 if __name__ == "__main__":
     for alpha in (0.0, 0.3):
-        found = er.measure(train(alpha).predict(X), data, ["ndcg@5", "dp@5"])
-        print(f"alpha={alpha:g}: NDCG@5 {found['ndcg@5']:.3f}, dp@5 {found['dp@5']:.3f}")
+        values = er.measure(train(alpha).predict(X), data, ["ndcg@5", "dp@5"])
+        print(f"alpha={alpha:g}: NDCG@5 {values['ndcg@5']:.3f}, dp@5 {values['dp@5']:.3f}")

@@ -40,5 +40,5 @@ if __name__ == "__main__":
     for alpha in (0.0, 1.0):
         model = train(data, alpha)
         scores = model(torch.tensor(data.features, dtype=torch.float32)).squeeze(1).detach().numpy()
-        found = er.measure(scores, data, ["ndcg@5", "dp@5"])
-        print(f"alpha={alpha:g}: NDCG@5 {found['ndcg@5']:.3f}, dp@5 {found['dp@5']:.3f}")
+        values = er.measure(scores, data, ["ndcg@5", "dp@5"])
+        print(f"alpha={alpha:g}: NDCG@5 {values['ndcg@5']:.3f}, dp@5 {values['dp@5']:.3f}")

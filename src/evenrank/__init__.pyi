@@ -20,11 +20,11 @@ from evenrank.errors import DataError as DataError
 from evenrank.errors import DataWarning as DataWarning
 from evenrank.errors import EvenrankError as EvenrankError
 from evenrank.errors import MissingExtraError as MissingExtraError
+from evenrank.experiment.choice import Choice as Choice
+from evenrank.experiment.choice import HeldOut as HeldOut
+from evenrank.experiment.choice import Outcome as Outcome
 from evenrank.experiment.curves import Curve as Curve
 from evenrank.experiment.examples import Titles as Titles
-from evenrank.experiment.select import Choice as Choice
-from evenrank.experiment.select import HeldOut as HeldOut
-from evenrank.experiment.select import Outcome as Outcome
 from evenrank.experiment.select import select as select
 from evenrank.experiment.trials import Trial as Trial
 from evenrank.intervals import Interval as Interval

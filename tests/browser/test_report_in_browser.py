@@ -153,11 +153,11 @@ def test_the_buttons_go_to_none_and_to_the_best_free_strength(visit, demo):
     page = visit(demo).ready()
     best = chosen(page.data, k=page.data["start"]["k"])[2]
     assert best > 0
-    assert page.page.is_disabled("#to-free")
+    assert page.page.is_disabled("#to-best")
     page.page.click("#to-none")
     assert page.text("#strength-value") == "0"
     assert page.page.is_disabled("#to-none")
-    page.page.click("#to-free")
+    page.page.click("#to-best")
     assert page.page.input_value("#strength") == str(best)
 
 

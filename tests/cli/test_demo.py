@@ -44,7 +44,7 @@ def test_json_is_the_sweep_of_the_library(run):
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_table_says_what_is_free(run):
+def test_the_table_has_the_gaps_at_no_loss(run):
     shown = run("demo", "--k", "5", "-o", "page.html")
     assert shown.code == 0
     assert shown.err == ""

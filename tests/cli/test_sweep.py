@@ -113,7 +113,7 @@ def test_several_methods_and_groupings(run, rows, frame, monkeypatch):
     assert found.examples.queries[0]["items"][0]["title"].startswith("applicant ")
     lines = [line.split() for line in shown.out.splitlines()]
     for grouping in ("group", "half"):
-        assert f"Free of a significant loss of quality at k = 3, groups by {grouping}" in shown.out
+        assert f"At no significant quality loss, k = 3, groups by {grouping}" in shown.out
         for method in found.methods:
             curve = found.curve("eop", 3, method=method, grouping=grouping)
             start = [method, "eop", f"{curve.violation[0]:.3f}", f"{curve.violation[curve.best]:.3f}"]
@@ -291,6 +291,11 @@ def test_select_says_what_the_library_chooses(run, swept, monkeypatch):
             assert choice.text() in shown.out.splitlines()
 
 
+def test_select_knows_the_former_name_of_a_rule(run, swept):
+    shown = run("select", "run", "--rule", "free", "--notion", "dp", "--json")
+    assert {choice["rule"] for choice in json.loads(shown.out)} == {"no_loss"}
+
+
 def test_select_as_json(run, swept):
     arguments = ["--rule", "within", "--tolerance", "0.2", "--notion", "eop", "--k", "1", "--quality", "precision"]
     shown = run("select", "run", *arguments, "--methods", "amortized", "--grouping", "group", "--json")
@@ -319,7 +324,7 @@ def test_select_by_all_rules_warns_of_those_that_choose_nothing(run, swept):
     ("arguments", "says"),
     [
         (["nowhere"], "nowhere: is not a run folder (it has no config.json). Make one with evenrank sweep."),
-        (["run", "--rule", "best"], "--rule must be one of free, four_fifths, within, knee, all; got 'best'"),
+        (["run", "--rule", "best"], "--rule must be one of no_loss, four_fifths, within, knee, all; got 'best'"),
         (["run", "--k", "7"], "the sweep has no curve for demographic_parity at k=7"),
         (["run", "--notion", "eod"], "no curve for equalized_odds"),
         (["run", "--methods", "deltr"], "method 'deltr'"),

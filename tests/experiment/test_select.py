@@ -89,8 +89,8 @@ def slow_choice(tables, folds, rule, tolerance):
                 best, most = point, above
         return base, best
     for point in points:
-        allowed = errors[point] + errors[base] if rule == "free" else 0
-        if rule == "free":
+        allowed = errors[point] + errors[base] if rule == "no_loss" else 0
+        if rule == "no_loss":
             good = quality[base] - quality[point] <= allowed
         else:
             good = quality[point] >= (1 - tolerance) * max(quality.values())
@@ -149,16 +149,23 @@ def test_agrees_with_a_slow_twin(rule, seed):
         assert getattr(held, name) == (pytest.approx(expected) if expected else pytest.approx(math.nan, nan_ok=True))
 
 
-def test_free_is_the_smallest_gap_that_costs_nothing_significant():
+def test_no_loss_is_the_smallest_gap_at_no_significant_loss():
     quality = [[0.78, 0.80, 0.82], [0.77, 0.80, 0.80], [0.70, 0.70, 0.71], [0.80, 0.80, 0.80]]
     choice = er.select(made({"amortized": (quality, flat(0.4, 0.2, 0.1, 0.3), flat(0.5, 0.6, 0.7, 0.5))}), "dp", 5)
     assert (choice.method, choice.strength, choice.qualified) == ("amortized", 0.1, True)
     assert choice.verdict() == (
-        "Demographic parity at 5: amortized, strength 0.1, has the smallest gap without a significant loss of NDCG@5: "
+        "Demographic parity at 5: amortized, strength 0.1, has the smallest gap at no significant loss of NDCG@5: "
         "gap 0.400 → 0.200, NDCG@5 0.800 → 0.790, four-fifths ratio 0.500 → 0.600."
     )
     assert "On folds that took no part in the choice: gap 0.400 → " in choice.text()
     assert choice.holds is True
+
+
+def test_no_loss_is_still_known_by_its_former_name():
+    quality = [[0.78, 0.80, 0.82], [0.77, 0.80, 0.80]]
+    sweep = made({"amortized": (quality, flat(0.4, 0.2), flat(0.5, 0.6))})
+    assert er.select(sweep, "dp", 5, rule="free") == er.select(sweep, "dp", 5, rule="no_loss")
+    assert er.select(sweep, "dp", 5, rule="free").rule == "no_loss"
 
 
 def test_choosing_where_one_reports_flatters():
@@ -246,7 +253,7 @@ def test_no_knee(quality, violation):
         assert er.select(sweep, "dp", rule="knee").qualified is False
 
 
-@pytest.mark.parametrize("rule", ["free", "within"])
+@pytest.mark.parametrize("rule", ["no_loss", "within"])
 def test_a_strength_that_lowers_nothing_does_not_qualify(rule):
     sweep = made({"amortized": (flat(0.8, 0.9, 0.2), flat(0.3, 0.3, 0.1), flat(0.5, 0.5, 0.5))})
     with pytest.warns(
@@ -334,7 +341,7 @@ def test_quality_and_k():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"rule": "best"}, "rule must be one of free, four_fifths, within, knee; got 'best'"),
+        ({"rule": "best"}, "rule must be one of no_loss, four_fifths, within, knee; got 'best'"),
         ({"tolerance": 1}, "tolerance must be a share from 0 to below 1; got 1"),
         ({"tolerance": "x"}, "tolerance must be a share from 0 to below 1; got 'x'"),
         ({"methods": ["magic"]}, "the sweep has no curve for demographic_parity at k=5, method 'magic'"),

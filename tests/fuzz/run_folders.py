@@ -31,7 +31,7 @@ from evenrank.errors import DataWarning, EvenrankError
 NAME = "run_folders"
 EXTRA = None
 FILES = ("config.json", "examples.json", "journal.jsonl")
-RULES = ("free", "four_fifths", "within", "knee")
+RULES = ("no_loss", "four_fifths", "within", "knee")
 OPTIONS: dict[str, Any] = {
     "methods": ["amortized", "fastar"],
     "notions": ["dp", "eop"],

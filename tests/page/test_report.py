@@ -59,7 +59,7 @@ def test_the_answer_stands_without_the_script(html, sweep):
     page = Page(html)
     first = start(sweep)
     story = payload(sweep)["settings"][0][0][first["notion"]][first["k"]]["story"][0]
-    ids = ["answer", "uneven-figure", "uneven", "free-figure", "free", "further-figure", "further"]
+    ids = ["answer", "uneven-figure", "uneven", "no-loss-figure", "no-loss", "further-figure", "further"]
     assert [page.by_id(name) for name in ids] == story
     assert '"25 or younger"' in page.by_id("answer")
 

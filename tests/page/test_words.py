@@ -1,4 +1,4 @@
-"""What the page says of a curve: to whom, what is free, what the next step costs; nothing where nothing is known."""
+"""What the page says of a curve: to whom, the fall at no loss, the price of the next step; or that nothing is known."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def curve(
     )
 
 
-def test_free_and_then_a_price():
+def test_a_fall_at_no_loss_and_then_a_price():
     told = story(curve([0.2, 0.1, 0.05, 0.02], [0.9, 0.89, 0.8, 0.7]), RATES)
     assert told.answer == (
         'The demographic parity gap at 3, at the expense of "women", can fall 50% (0.200 → 0.100) with no significant '
@@ -43,8 +43,8 @@ def test_free_and_then_a_price():
         '"women" is behind: 30.0% of its items reach the top 3, against 50.0% of those of "men". The lowest rate is '
         "0.60 of the highest, below the four-fifths mark.",
     )
-    assert told.free[0] == "−50% gap"
-    assert "At strength 0.1 the gap is 0.100 instead of 0.200, and NDCG@3 falls by 0.010" in told.free[1]
+    assert told.no_loss[0] == "−50% gap"
+    assert "At strength 0.1 the gap is 0.100 instead of 0.200, and NDCG@3 falls by 0.010" in told.no_loss[1]
     assert told.further[0] == "−0.100 NDCG@3"
     assert "0.050 at strength 0.2, has NDCG@3 0.800 instead of 0.900: significantly lower." in told.further[1]
 
@@ -52,36 +52,36 @@ def test_free_and_then_a_price():
 def test_nothing_further_down():
     told = story(curve([0.2, 0.1], [0.9, 0.91]), RATES)
     assert told.answer.endswith("no strength tried brings it further down.")
-    assert "NDCG@3 does not fall" in told.free[1]
+    assert "NDCG@3 does not fall" in told.no_loss[1]
     assert told.further == ("none found", "No strength tried makes the gap smaller still, at any price.")
 
 
-def test_nothing_free():
+def test_nothing_falls_at_no_loss():
     told = story(curve([0.2, 0.1], [0.9, 0.7]), RATES)
     priced = "none of the strengths tried lowers it without a significant loss: going down to 0.100 costs 0.200"
     assert priced in told.answer
-    assert told.free == ("nothing", "Every strength that lowers the gap also lowers NDCG@3 by more than its error.")
+    assert told.no_loss == ("nothing", "Every strength that lowers the gap also lowers NDCG@3 by more than its error.")
     assert told.further[0] == "−0.200 NDCG@3"
 
 
 def test_nothing_at_any_price():
     told = story(curve([0.2, 0.3], [0.9, 0.9]), RATES)
     assert told.answer.endswith("without a significant loss, nor with one.")
-    assert told.free == ("nothing", "No strength tried lowers the gap.")
+    assert told.no_loss == ("nothing", "No strength tried lowers the gap.")
 
 
 @pytest.mark.parametrize("gap", [0.0, 6e-15])  # the second is what rounding leaves if every item is selected
 def test_no_gap_to_lower(gap):
     told = story(curve([gap, 0.1], [0.9, 0.9]), RATES)
     assert told.answer == "The demographic parity gap at 3 is 0: there is nothing to mitigate."
-    assert told.free == ("–", "There is no gap to lower.")
+    assert told.no_loss == ("–", "There is no gap to lower.")
 
 
 @pytest.mark.parametrize("made", [curve([NAN, NAN], [0.9, 0.9]), curve([0.1, 0.1], [NAN, NAN])])
 def test_what_is_not_defined_is_said_to_be_so(made):
     told = story(made, RATES)
     assert "is not defined" in told.answer
-    assert not any("nan" in part for part in (told.answer, *told.uneven, *told.free, *told.further))
+    assert not any("nan" in part for part in (told.answer, *told.uneven, *told.no_loss, *told.further))
 
 
 def test_equal_opportunity_is_about_relevant_items():
@@ -129,15 +129,15 @@ def test_the_next_step_is_the_cheapest_that_is_worse_and_more_even():
 def test_a_loss_whose_error_is_not_known_is_not_called_significant():
     for one in (curve([0.2, 0.1], [0.9, 0.8], NAN), curve([0.2, 0.1, 0.05], [0.9, 0.9, 0.8], NAN)):
         told = story(one, RATES)
-        for text in (told.answer, *told.free, *told.further, answer(one)):
+        for text in (told.answer, *told.no_loss, *told.further, answer(one)):
             assert "significant" not in text
             assert "error" not in text
         assert "0.800 instead of 0.900." in told.further[1]
 
 
 def test_one_sentence_of_a_curve():
-    free = answer(curve([0.2, 0.1], [0.9, 0.9], measure="ndcg@3"))
-    assert free == (
+    lowered = answer(curve([0.2, 0.1], [0.9, 0.9], measure="ndcg@3"))
+    assert lowered == (
         "Demographic parity: the gap at 3 can fall 50% (0.200 → 0.100) with no significant loss of NDCG@3 "
         "(0.900 → 0.900), at strength 0.1."
     )

@@ -28,7 +28,7 @@ from evenrank.quiet import without_place
 
 app = typer.Typer(
     name="evenrank",
-    help="Fair learning to rank: see how evenly rankings treat groups, what more evenness costs, and train for it.",
+    help="Fair learning to rank: see how evenly rankings treat groups, what a smaller gap costs, and train for it.",
     add_completion=False,
     rich_markup_mode=None,
 )
@@ -76,7 +76,7 @@ def _say(text: str) -> None:
 
 
 def _outcome(arguments: list[str]) -> int:
-    """Run the command; its exit code."""
+    """Run the command and return its exit code."""
     try:
         result = app(args=arguments or ["--help"], prog_name="evenrank", standalone_mode=False)
     except typer.TyperException as error:

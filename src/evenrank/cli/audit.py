@@ -44,7 +44,9 @@ def audit(
     ] = None,
     threshold: options.Threshold = 1.0,
     k: options.Ks = "1,3,5,10",
-    confidence: Annotated[float, options.numeric("--confidence", help="Of the intervals and bounds.")] = 0.95,
+    confidence: Annotated[
+        float, options.numeric("--confidence", help="Confidence of the intervals and bounds.")
+    ] = 0.95,
     no_relevance: Annotated[
         bool, typer.Option("--no-relevance", help="The log has no labels: demographic parity and exposure only.")
     ] = False,
@@ -55,18 +57,20 @@ def audit(
         list[str] | None,
         typer.Option(help="As eop@10=0.05: exit 1 if that gap (largest pair) is significantly above. Repeatable."),
     ] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Judgements of a TREC run; without, it has no labels.")] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="Relevance judgements of a TREC run; without them it has no labels.")
+    ] = None,
     groups: Annotated[Path | None, typer.Option(help="CSV with columns item,group, for a TREC run.")] = None,
-    format: Annotated[str | None, typer.Option("--format", help=f"Of the output: {', '.join(FORMATS)}.")] = None,
+    format: Annotated[str | None, typer.Option("--format", help=f"Format of the output: {', '.join(FORMATS)}.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write to this file, in the format of its suffix, not to screen."),
+        typer.Option("--out", "-o", help="Write to this file instead, in the format of its suffix."),
         Output(),
     ] = None,
     input_format: options.InputFormat = None,
     as_json: options.Json = False,
 ) -> None:
-    """How evenly do these rankings treat the groups, in whose favour, how sure? Needs scores or ranks, no model."""
+    """Say how evenly rankings treat the groups, in whose favour and how sure. Needs scores or ranks, no model."""
     shape = _output_format(format, out, as_json)
     limits = [_limit(text) for text in fail_over or []]
     trec = (input_format or format_of(file)) == "trec"

@@ -22,16 +22,21 @@ def bound(
         int | None, options.numeric("--queries", "-N", parser=options.whole(1), help="Number of queries.")
     ] = None,
     list_length: Annotated[
-        int | None, options.numeric("--list-length", "-m", parser=options.whole(1), help="Items a query.")
+        int | None, options.numeric("--list-length", "-m", parser=options.whole(1), help="Items per query.")
     ] = None,
     n_features: Annotated[
-        int, options.numeric("--n-features", parser=options.whole(1), help="Of the linear ranker (VC dimension d + 1).")
+        int,
+        options.numeric(
+            "--n-features", parser=options.whole(1), help="Features of the linear ranker (VC dimension d + 1)."
+        ),
     ] = 10,
     min_share: Annotated[
         float | None, options.numeric("--min-share", help="Share of the rarest group (and relevance).")
     ] = None,
     delta: Annotated[float, options.numeric("--delta", help="Probability that a bound may fail.")] = 0.05,
-    epsilon: Annotated[float, options.numeric("--epsilon", help="Plan: how much a bound may add to the gap.")] = 0.1,
+    epsilon: Annotated[
+        float, options.numeric("--epsilon", help="How much a bound may add to the gap, for the plan.")
+    ] = 0.1,
     k: Annotated[int, options.numeric("--k", parser=options.whole(1), help="Cut-off of the certified gaps.")] = 5,
     query: options.Query = "qid",
     item: options.Item = None,
@@ -41,9 +46,9 @@ def bound(
     threshold: options.Threshold = 1.0,
     as_json: options.Json = False,
 ) -> None:
-    """What may be added to a gap seen, to hold for new queries: the paper's claims beside certified bounds, and a plan.
+    """Say what to add to a gap so that it holds for new queries: the paper's claims, certified bounds, and a plan.
 
-    The paper's bounds are for item-by-item decisions on lists of one length; they are its claims, not ours. Certified
+    The paper's bounds are for item-by-item decisions on lists of one length; they are its claims. Certified
     bounds need independent queries that played no part in training, and hold for any top-k selection.
     """
     data = None
@@ -103,7 +108,7 @@ def bound(
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """JSON's own types; what is vacuous is null, so that nobody takes it for a bound."""
+    """Values of JSON; a vacuous bound is null, so that nobody takes it for a bound."""
     plain = {key: row[key] for key in ("notion", "min_share", "queries_needed")}
     plain["adds"] = {kind: None if value.vacuous else float(value) for kind, value in row["adds"].items()}
     if "certified" in row:

@@ -26,7 +26,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes."), Output()] = Path("report.html"),
     as_json: options.Json = False,
 ) -> None:
-    """The main job on bundled real data: sweep strengths over 5 folds, print what is free, write report.html."""
+    """Sweep strengths over 5 folds of bundled real data, print the gaps at no significant loss, write report.html."""
     ks = options.cut_offs(k)
     data = er.datasets.german_credit(group, seed=seed)
     with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:
@@ -58,7 +58,7 @@ def demo(
 
 
 def _titles(data: RankingData) -> Titles:
-    """The bundled data has numbers only."""
+    """Texts for the bundled data, which has numbers only."""
     assert data.item_ids is not None
     queries = {query: f"Candidate list {query}" for query in data.query_ids.tolist()}
     return Titles(queries, {item: f"Applicant {item}" for item in np.unique(data.item_ids).tolist()})

@@ -9,7 +9,7 @@ from evenrank.methods.registry import METHODS
 
 
 def methods(as_json: options.Json = False) -> None:
-    """List the methods: what each is, when it acts, and its strength parameter with the default grid."""
+    """List the methods: when each acts, its strengths, what it is, and what it may see."""
     if as_json:
         common.print_json(
             [

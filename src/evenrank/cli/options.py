@@ -49,7 +49,7 @@ File = Annotated[
 ]
 InputFormat = Annotated[
     str | None,
-    typer.Option("--input-format", help=f"Format of the file, if its name does not tell: {', '.join(FORMATS)}."),
+    typer.Option("--input-format", help=f"Format of the file, if its name does not say: {', '.join(FORMATS)}."),
 ]
 Query = Annotated[str, typer.Option("--query", help="Column of the query id.", rich_help_panel=COLUMNS)]
 Item = Annotated[
@@ -89,7 +89,7 @@ def names(text: str | None) -> list[str] | None:
 
 
 def label(text: str | None, known: Sequence[Any]) -> Any:
-    """The group label meant by what was typed: labels may be numbers."""
+    """Find the group label that was typed: labels may be numbers."""
     return next((name for name in known if str(name) == text), text)
 
 

@@ -1,4 +1,4 @@
-"""`evenrank rank`: rows in the order of a model, or re-ranked."""
+"""`evenrank rank`: rows ordered by a model, or re-ranked."""
 
 from __future__ import annotations
 
@@ -29,20 +29,18 @@ def rank(
     ),
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Where to: .csv .jsonl .parquet; default: print CSV."),
+        typer.Option("--out", "-o", help="The output file: .csv .jsonl .parquet; default: print CSV."),
         Output(suffixes=tuple(show.WRITERS)),
     ] = None,
     top: Annotated[
-        int | None, options.numeric("--top", parser=options.whole(1), help="Keep the first so many of each query.")
+        int | None, options.numeric("--top", parser=options.whole(1), help="Number of items to keep per query.")
     ] = None,
     method: Annotated[
         str | None, typer.Option(help=f"Re-rank the scores: {', '.join(RERANKERS)}; see evenrank methods.")
     ] = None,
-    p: Annotated[
-        float | None, options.numeric(help="FA*IR: share of protected items asked for.  [default: 0.5]")
-    ] = None,
+    p: Annotated[float | None, options.numeric(help="FA*IR: minimum share of protected items.  [default: 0.5]")] = None,
     significance: Annotated[
-        float | None, options.numeric(help="FA*IR: how often a fair list may fail.  [default: 0.1]")
+        float | None, options.numeric(help="FA*IR: probability that a fair list fails its test.  [default: 0.1]")
     ] = None,
     protected: Annotated[str | None, typer.Option(help="FA*IR: the protected group; default: the smaller.")] = None,
     k: Annotated[

@@ -22,14 +22,14 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the page goes.  [default: RUN/report.html]"), Output()
     ] = None,
-    title: Annotated[str, typer.Option(help="Its heading.")] = "",
-    subtitle: Annotated[str, typer.Option(help="A line on the data, below the heading.")] = "",
-    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    title: Annotated[str, typer.Option(help="The page's heading.")] = "",
+    subtitle: Annotated[str, typer.Option(help="One line about the data, below the heading.")] = "",
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Write a run folder as one page that opens anywhere: the answer, the trade-off, examples, how it was made.
 
-    It reads the folder only and never trains; of a run that is not finished it shows what there is.
+    It only reads the folder and never trains. A run that is not finished is shown as far as it is.
     """
     path = run / "report.html" if out is None else out
     result = er.Sweep.load(run)

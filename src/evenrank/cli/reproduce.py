@@ -37,9 +37,9 @@ def reproduce(
         typer.Option("--out", "-o", help="Where runs, tables and figures go."),
         Output(files=("sweep", "front", "tables", "figures")),
     ] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick", help="A taste: every fifth strength, the paper's methods.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Every fifth strength, the paper's methods only.")] = False,
     figures: Annotated[str, typer.Option(help="Formats of the figures: svg, png, svg,png or none.")] = "svg",
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 is one a core.")] = -1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Number of processes; -1: one per core.")] = -1,
     seed: Annotated[int, options.numeric(parser=options.whole(0), help="Seed of folds and batches.")] = 0,
     encoder: Annotated[
         str | None, typer.Option(help="msmarco: folder or name of a BERT-like model; see docs/msmarco.md.")
@@ -50,13 +50,14 @@ def reproduce(
         Output(files=()),
     ] = None,
     limit: Annotated[
-        int | None, options.numeric("--limit", parser=options.whole(2), help="msmarco: the first so many queries.")
+        int | None,
+        options.numeric("--limit", parser=options.whole(2), help="msmarco: number of queries to read, from the first."),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Run the paper's experiments on its data: all tables (our numbers, the paper's in brackets) and figures.
 
-    Stopped at any moment, the same command goes on from there.
+    If it was stopped, the same command goes on from there.
     """
     from evenrank.page.figures import FORMATS, QUALITIES, write_figures
 
@@ -65,7 +66,7 @@ def reproduce(
     if NONE in kinds:
         raise ConfigError(f"--figures must be formats or {NONE} alone; got {figures!r}.")
     if jobs == 0:
-        raise ConfigError("--jobs must be a number of processes, or -1 for one a core; got 0.")
+        raise ConfigError("--jobs must be a number of processes, or -1 for one per core; got 0.")
     if experiment == "trec" and any(option is not None for option in (encoder, cache, limit)):
         raise ConfigError("--encoder, --cache and --limit are for msmarco; leave them out.")
     if out.exists() and not out.is_dir():
@@ -161,9 +162,7 @@ def _tell(
         f"{data.n_queries} queries, {data.n_rows} rows, {data.n_features} features; the paper's numbers in brackets."
     )
     if quick:
-        show.line(
-            "--quick: every fifth strength, the paper's own methods, two seeds at most. A taste, not a reproduction."
-        )
+        show.line("--quick: every fifth strength, the paper's own methods, two seeds at most. This is no reproduction.")
     if settings.name == "msmarco" and settings.solver != "sgd":
         show.line(
             f"Fewer than {FEW_QUERIES} queries: trained by the exact solver with ridge 0.1 on standardised features, "

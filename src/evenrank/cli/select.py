@@ -15,14 +15,14 @@ from evenrank.cli import common, options, show, show_sweep
 from evenrank.cli.guard import Input
 from evenrank.errors import DataWarning
 from evenrank.experiment.run_folder import FILES as RUN_FILES
-from evenrank.experiment.select_rules import RULES
+from evenrank.experiment.select_rules import RULES, current_rule
 
 ALL = "all"
 
 
 def select(
     run: Annotated[Path, typer.Argument(help="A run folder of `evenrank sweep`."), Input(RUN_FILES)],
-    rule: Annotated[str, typer.Option(help=f"{', '.join(RULES)}; or {ALL}.")] = "free",
+    rule: Annotated[str, typer.Option(help=f"{', '.join(RULES)}; or {ALL}.")] = "no_loss",
     tolerance: Annotated[
         float, options.numeric(help="For within: how far below the best quality, as a share of it.")
     ] = 0.01,
@@ -37,11 +37,11 @@ def select(
 ) -> None:
     """Choose a strength of a run, and a method if it has several.
 
-    free: the smallest gap with no significant loss of quality; four_fifths: the best quality that meets the
+    no_loss: the smallest gap at no significant quality loss; four_fifths: the best quality that meets the
     four-fifths rule; within: the smallest gap with quality within --tolerance of the best; knee: the knee of the
     trade-off. What the choice gives is measured on folds that took no part in it.
     """
-    rules = list(RULES) if rule == ALL else [choose(rule, [*RULES, ALL], what="--rule")]
+    rules = list(RULES) if rule == ALL else [choose(current_rule(rule), [*RULES, ALL], what="--rule")]
     sweep = er.Sweep.load(run)
     wanted = [
         (where, name, one)

@@ -29,6 +29,7 @@ from evenrank.ranking import strict_places
 from evenrank.wording import TITLES, data_line, percent, spoken, three_digits, with_error
 
 FAIRNESS = (*GAPS, RATIO)
+AT_NO_LOSS = ("gap\nat 0", "gap at\nno loss", "reduced\nby", "NDCG\nat 0", "NDCG at\nno loss", "strength")  # heads
 
 
 def console() -> Console:
@@ -36,12 +37,12 @@ def console() -> Console:
 
 
 def line(text: str) -> None:
-    """Lines of text, whatever the names in it hold."""
+    """Print text as it is, whatever the names in it hold."""
     console().print("\n".join(map(one_line, text.split("\n"))), soft_wrap=True, markup=False)
 
 
 def audit_values(scores: NDArray[Any], data: RankingData, ks: Sequence[int], *, labelled: bool) -> dict[str, Any]:
-    """Everything `audit` prints, as plain values."""
+    """Measure what `train` reports of its training rows, as plain values."""
     fairness = () if data.n_groups < 2 else FAIRNESS if labelled else (*UNLABELLED, RATIO)
     names = measure_names(ks, [*(QUALITY if labelled else ()), *fairness])
     pairs = ["max", "mean"] if data.n_groups > 2 else ["mean"]
@@ -67,6 +68,7 @@ def audit_values(scores: NDArray[Any], data: RankingData, ks: Sequence[int], *, 
 
 
 def audit(report: dict[str, Any], title: str = "Audit") -> None:
+    """Print what `audit_values` measured."""
     facts, ks = report["data"], report["k"]
     line(
         data_line(
@@ -96,16 +98,16 @@ def audit(report: dict[str, Any], title: str = "Audit") -> None:
 
 
 def sweep(result: Sweep, subtitle: str) -> None:
-    """The demo's tables: what is free for each notion and k, then the curve of each notion at the largest k."""
+    """Print the demo's tables: the reduction at no loss per notion and k, then each notion's curve at the largest k."""
     line(subtitle)
-    free = new_table("What can be had without a significant loss of quality")
-    for name in ("notion", "k", "gap at 0", "gap at best", "falls by", "NDCG at 0", "NDCG at best", "strength"):
-        free.add_column(name, justify="left" if name == "notion" else "right", no_wrap=True)
+    summary = new_table("The smallest gaps at no significant quality loss")
+    for name in ("notion", "k", *AT_NO_LOSS):
+        summary.add_column(name, justify="left" if name == "notion" else "right", no_wrap=True)
     for notion in result.notions:
         for k in result.ks:
             curve = result.curve(notion, k)
             i = curve.best
-            free.add_row(
+            summary.add_row(
                 NOTIONS[notion].alias,
                 str(k),
                 with_short_error(curve.violation[0], curve.violation_error[0]),
@@ -115,8 +117,8 @@ def sweep(result: Sweep, subtitle: str) -> None:
                 with_short_error(curve.quality[i], curve.quality_error[i]),
                 f"{curve.strengths[i]:.3g}",
             )
-        free.add_section()
-    console().print(free)
+        summary.add_section()
+    console().print(summary)
     k = result.ks[-1]
     curves = [result.curve(notion, k) for notion in result.notions]
     table = new_table(f"Along the strengths at k = {k} (± {result.spread}; * significantly worse)")
@@ -143,7 +145,7 @@ def sweep(result: Sweep, subtitle: str) -> None:
 
 
 def ranked_frame(scores: NDArray[np.float64], data: RankingData, top: int | None, names: dict[str, str | None]) -> Any:
-    """Rows by query (in file order), best first, under the file's own names; ties go by item id, or by row."""
+    """Order rows by query (in file order), best first, under the file's own names; ties go by item id, or by row."""
     import polars as pl
 
     columns: dict[str, Any] = {names["query"] or "qid": _column(data.query_ids[data.query_of_row])}
@@ -173,10 +175,10 @@ def _column(values: NDArray[Any]) -> list[Any]:
 
 
 def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
-    """The bounds side by side, then the plan; vacuous ones are called so."""
+    """Print the bounds side by side, then the plan; vacuous ones are called so."""
     line(
         f"{asked['queries']:,} queries of {asked['list_length']} items, {asked['n_features']} features, "
-        f"confidence {1 - asked['delta']:.0%}. An addition of 0.05 to a gap seen of 0.10\n"
+        f"confidence {1 - asked['delta']:.0%}. An addition of 0.05 to a gap of 0.10 that was seen\n"
         "means: at most 0.15 on new queries."
     )
     table = new_table("What to add to a gap seen")
@@ -187,13 +189,13 @@ def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
         table.add_row(spoken(row["notion"]), f"{row['min_share']:.3f}", *adds)
     console().print(table)
     if "certified" in rows[0]:
-        seen = new_table(f"Certified from the file, at k = {k}")
+        certified = new_table(f"Certified from the file, at k = {k}")
         for name in ("notion", "seen", "Bernstein: at most", "Hoeffding: at most"):
-            seen.add_column(name, justify="left" if name == "notion" else "right")
+            certified.add_column(name, justify="left" if name == "notion" else "right")
         for row in rows:
-            limits = ["vacuous" if made.vacuous else f"{made.bound:.3f}" for made in row["certified"].values()]
-            seen.add_row(spoken(row["notion"]), f"{row['certified']['bernstein'].estimate:.3f}", *limits)
-        console().print(seen)
+            limits = ["vacuous" if limit.vacuous else f"{limit.bound:.3f}" for limit in row["certified"].values()]
+            certified.add_row(spoken(row["notion"]), f"{row['certified']['bernstein'].estimate:.3f}", *limits)
+        console().print(certified)
     plan = new_table(f"Queries needed to add at most {asked['epsilon']:g}")
     for name in ("notion", "theorem*", "lemma*", "certified (Hoeffding)"):
         plan.add_column(name, justify="left" if name == "notion" else "right")
@@ -204,7 +206,7 @@ def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
 
 
 def methods(registry: Sequence[Method]) -> None:
-    """Three lines per method: name, when it acts and its strengths; what it is; what it may see."""
+    """Print three lines per method: name, when it acts and its strengths; what it is; what it may see."""
     for method in registry:
         grid = method.strength.grid()
         swept = f"{method.strength.name} = 0, {grid[1]:.3g} … {grid[-1]:.3g} ({len(grid)} strengths)"
@@ -226,7 +228,7 @@ def as_bytes(frame: Any, write: Callable[[Any, BytesIO], Any]) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """JSON's own types; NaN becomes null. Twelve digits: those beyond depend on the order in which rows were summed."""
+    """Turn a value into JSON's types, NaN into null; digits beyond twelve depend on the order of summing."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -245,6 +247,6 @@ def with_short_error(value: float, error: float) -> str:
 
 
 def new_table(title: str) -> Table:
-    """Narrow enough for 80 columns."""
+    """Make a table that is narrow enough for 80 columns."""
     named = Text(one_line(title), style="table.title")  # names of the data's columns may look like markup
     return Table(title=named, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=0)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenrank.cli import show
-from evenrank.experiment.select import Choice
+from evenrank.experiment.choice import Choice
 from evenrank.experiment.trials import Sweep
 from evenrank.notions import NOTIONS
 from evenrank.wording import percent, spoken, three_digits
 
 
 def summary(result: Sweep) -> None:
-    """What is free: for each notion and k with one method, else for each method at the largest k."""
+    """Print the smallest gaps at no significant quality loss.
+
+    One method has one row per notion and k; several have one row per method, at the largest k.
+    """
     about = result.about
     subtitle = (
         f"{about['rows']:,} rows, {about['queries']:,} queries, {about['features']} features; "
@@ -26,8 +29,8 @@ def summary(result: Sweep) -> None:
     left = ("method", "notion")
     for grouping in result.groupings:
         of = f", groups by {grouping}" if len(result.groupings) > 1 else ""
-        table = show.new_table(f"Free of a significant loss of quality at k = {k}{of}")
-        for name in (*left, "gap at 0", "at best", "fall", "NDCG at 0", "at best", "strength"):
+        table = show.new_table(f"At no significant quality loss, k = {k}{of}")
+        for name in (*left, *show.AT_NO_LOSS):
             table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
         for notion in result.notions:
             for method in result.methods:
@@ -49,18 +52,18 @@ def summary(result: Sweep) -> None:
     show.line(f"{', '.join(names)}; ± {result.spread}. Each method is held against its own strength 0.")
 
 
-def choices(found: Sequence[Choice]) -> None:
-    """A table a grouping, a row a choice: what it is, then the baseline → the choice."""
-    groupings = list(dict.fromkeys(choice.grouping for choice in found))
-    held = found[0].held_out is not None
+def choices(chosen: Sequence[Choice]) -> None:
+    """Print one table per grouping with one row per choice: what it is, then the baseline → the choice."""
+    groupings = list(dict.fromkeys(choice.grouping for choice in chosen))
+    held = chosen[0].held_out is not None
     where = "on folds that took no part in it" if held else "on the queries it was made on"
     for grouping in groupings:
         of = f", groups by {grouping}" if len(groupings) > 1 else ""
         table = show.new_table(f"Baseline → choice{of}, {where}")
         left = ("notion", "rule", "method")
-        for name in (*left, "strength", f"gap@{found[0].k}", found[0].quality_name.upper(), "four-fifths"):
+        for name in (*left, "strength", f"gap@{chosen[0].k}", chosen[0].quality_name.upper(), "four-fifths"):
             table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
-        rows = [choice for choice in found if choice.grouping == grouping]
+        rows = [choice for choice in chosen if choice.grouping == grouping]
         for number, choice in enumerate(rows):
             if number and choice.notion != rows[number - 1].notion and choice.rule == rows[0].rule != rows[-1].rule:
                 table.add_section()
@@ -78,4 +81,4 @@ def _change(choice: Choice, name: str) -> str:
     """Nothing changes where nothing qualifies."""
     held = choice.held_out if choice.qualified else None
     before, after = (choice.baseline, choice.chosen) if held is None else (held.before, held)
-    return "→".join(three_digits(getattr(one, name)).removeprefix("0") for one in (before, after))
+    return "→".join(three_digits(getattr(outcome, name)).removeprefix("0") for outcome in (before, after))

@@ -44,7 +44,8 @@ def sweep(
     ] = None,
     k: options.Ks = "1,3,5",
     folds: Annotated[
-        int | None, options.numeric("--folds", parser=options.whole(2), help="Folds of the queries.  [default: 5]")
+        int | None,
+        options.numeric("--folds", parser=options.whole(2), help="Number of folds of the queries.  [default: 5]"),
     ] = None,
     seeds: Annotated[
         str | None, typer.Option(help="Random splits instead of folds: their number, or seeds as 1,2,3.")
@@ -57,10 +58,10 @@ def sweep(
         list[str] | None, typer.Option("--set", help="A method's own option, as deltr.max_iter=50; repeatable.")
     ] = None,
     jobs: Annotated[
-        int, options.numeric("--jobs", "-j", parser=options.whole(-1), help="Processes; -1: one a core.")
+        int, options.numeric("--jobs", "-j", parser=options.whole(-1), help="Number of processes; -1: one per core.")
     ] = 1,
     examples: Annotated[
-        int, options.numeric(parser=options.whole(0), help="Example queries kept for the report.")
+        int, options.numeric(parser=options.whole(0), help="Number of example queries kept for the report.")
     ] = 100,
     query: options.Query = "qid",
     item: options.Item = None,
@@ -85,7 +86,7 @@ def sweep(
 ) -> None:
     """Train and measure every strength of the methods and notions by cross-validation, into a run folder.
 
-    A stopped run, however it was stopped, goes on where it was if the same command is given again.
+    If a run was stopped, the same command goes on from there.
     """
     chosen = _methods(methods)
     asked: dict[str, Any] = {
@@ -149,7 +150,7 @@ def _numbers(text: str, what: str) -> list[float]:
 
 
 def _strengths(texts: Sequence[str], methods: Sequence[str]) -> dict[str, list[float]] | None:
-    """By method; what is written without one is for all others."""
+    """Strengths by method; those without a method are for all others."""
     given: dict[str, list[float]] = {}
     for text in texts:
         name, named, numbers = text.rpartition("=")
@@ -176,7 +177,7 @@ def _seeds(text: str | None) -> int | list[int] | None:
 
 
 def _settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """From method.option=value, by method."""
+    """Settings by method, from method.option=value."""
     out: dict[str, dict[str, Any]] = {}
     for name, value in options.settings(texts).items():
         method, dot, option = name.partition(".")
@@ -207,7 +208,7 @@ def _read(
 def _labelled(
     file: list[Path], column: str, reading: dict[str, Any], features: Sequence[str], role: str = "group"
 ) -> RankingData:
-    """The same rows with a column as their labels, read as groups are, and as little else as can be."""
+    """Read the same rows with a column as their labels, and as little else as possible."""
     try:
         return common.read_rows(
             file,

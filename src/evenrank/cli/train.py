@@ -43,7 +43,9 @@ def train(
     ] = None,
     max_violation: Annotated[
         float | None,
-        options.numeric(help="Instead of a strength: the gap of the top k to reach on the training rows, say 0.05."),
+        options.numeric(
+            help="Instead of a strength: the gap of the top k to reach on the training rows, such as 0.05."
+        ),
     ] = None,
     model: Annotated[str, typer.Option(help=f"{', '.join(MODELS)}.")] = LINEAR,
     method: Annotated[
@@ -55,7 +57,7 @@ def train(
     ] = None,
     target_k: Annotated[
         int | None,
-        options.numeric(parser=options.whole(1), help="Cut-off of target topk and of the gap asked for; default: 5."),
+        options.numeric(parser=options.whole(1), help="Cut-off of target topk and of the gap; default: 5."),
     ] = None,
     protected: Annotated[str | None, typer.Option(help="Protected group of DELTR; default: the smaller.")] = None,
     solver: Annotated[str | None, typer.Option(help="exact, gd or sgd.  [default: exact]")] = None,

@@ -1,4 +1,4 @@
-"""`Curve`: quality and violation of one method along its strengths, and what of it comes free."""
+"""`Curve`: quality and violation of one method along its strengths, and how far the gap falls at no loss."""
 
 from __future__ import annotations
 
@@ -15,10 +15,22 @@ DECIMALS = 12  # of a violation that are not rounding: lists with every item sel
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Quality and violation against strength, averaged over repeats (folds or seeds), (strengths,) each.
+    """Quality and violation of one method along its strengths, averaged over repeats (folds or seeds).
 
-    A strength is *worse* if its mean quality is below that of strength 0 by more than the sum of their errors;
-    ``reduction`` is (Γ(0) − Γ(α)) / Γ(0).
+    Attributes
+    ----------
+    method, notion : str
+        What was trained.
+    quality_name, violation_name : str
+        The measures, with their cut-off, such as "ndcg@5".
+    strengths : array of float
+        From 0 up, (strengths,).
+    quality, quality_error : array of float
+        Mean and error, (strengths,).
+    violation, violation_error : array of float
+        Mean and error of the gap, (strengths,).
+    grouping : str
+        Which labels the groups are of, if the sweep has several.
     """
 
     method: str
@@ -34,10 +46,12 @@ class Curve:
 
     @property
     def k(self) -> int:
+        """The cut-off; 0 if the measure has none."""
         return int(MeasureAt.of(self.violation_name).k or 0)
 
     @property
     def worse(self) -> NDArray[np.bool_]:
+        """Whether mean quality is below that of strength 0 by more than the sum of both errors, (strengths,)."""
         # An error that is not known (one fold only) allows no drop, and a quality that is not known is worse.
         allowed = np.nan_to_num(self.quality_error + self.quality_error[0])
         worse = np.asarray(~(self.quality[0] - self.quality <= allowed))
@@ -51,35 +65,47 @@ class Curve:
 
     @property
     def reduction(self) -> NDArray[np.float64]:
+        """(Γ(0) − Γ(α)) / Γ(0), (strengths,); NaN if strength 0 has no gap."""
         base = self.violation[0]
         return np.full(len(self.violation), np.nan) if self.even else (base - self.violation) / base
 
     @property
     def best(self) -> int:
-        """The fairest strength whose quality is not significantly worse (the weakest of them)."""
+        """The number of the strength with the smallest gap at no significant quality loss; the weakest of equals."""
         violation = np.round(self.violation, DECIMALS)
         return int(np.argmin(np.where(self.worse | np.isnan(violation), np.inf, violation)))
 
     @property
     def max_reduction(self) -> float:
+        """The reduction at `best`."""
         return float(self.reduction[self.best])
 
     @property
     def mean_reduction(self) -> float:
+        """The mean reduction over all strengths at no significant quality loss, strength 0 included."""
         return float(self.reduction[~self.worse].mean())
 
     @property
     def front(self) -> NDArray[np.bool_]:
-        """Pareto-optimal strengths: none other has at least the quality and at most the violation, one of them better.
-
-        Of equal points the weakest strength counts.
-        """
+        """Whether each strength is on the Pareto front, (strengths,); see `pareto_front`."""
         return pareto_front(self.quality, self.violation)
 
 
 def pareto_front(quality: NDArray[np.float64], violation: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which points no other point beats in both; of equal points the first; a point with a NaN is not on it.
+    """Find the points that no other point beats: at least the quality, at most the violation, one of them better.
 
+    Parameters
+    ----------
+    quality, violation : array of float
+        The points, (points,).
+
+    Returns
+    -------
+    array of bool
+        Whether each is on the front, (points,). Of equal points the first is; a point with a NaN is not.
+
+    Examples
+    --------
     >>> pareto_front(np.array([0.9, 0.8, 0.7, 0.7]), np.array([0.3, 0.1, 0.2, 0.1])).tolist()
     [True, True, False, False]
     """
@@ -95,9 +121,21 @@ def pareto_front(quality: NDArray[np.float64], violation: NDArray[np.float64]) -
 def mean_and_error(
     table: NDArray[np.float64], spread: str = "standard error"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Over the repeats (columns) that have a value: a fold that lacks a group or anything relevant has none.
+    """Average over the repeats that have a value; a fold that lacks a group or a relevant item has none.
 
     Which folds those are depends on the data and not on the scores, so all strengths are averaged over the same ones.
+
+    Parameters
+    ----------
+    table : array of float
+        One column per repeat, (strengths, repeats).
+    spread : str
+        "standard error" or "standard deviation".
+
+    Returns
+    -------
+    mean, error : array of float
+        (strengths,) each; NaN where there are too few repeats.
     """
     table = table[:, ~np.isnan(table).all(axis=0)]
     count = table.shape[1]

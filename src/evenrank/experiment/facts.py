@@ -1,4 +1,4 @@
-"""What a report asks about the data of a sweep, noted when it runs because the run folder keeps no rows."""
+"""Facts about a sweep's data that its report needs; noted when it runs, because the run folder keeps no rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,20 @@ from evenrank.notions import bind
 
 
 def data_facts(groupings: Mapping[str, RankingData], notions: Sequence[str]) -> dict[str, Any]:
-    """Lengths of the lists, and the shares that bounds need, by grouping and notion."""
+    """Note the lengths of the lists and the shares that bounds need.
+
+    Parameters
+    ----------
+    groupings : mapping of str to RankingData
+        The same rows under each grouping.
+    notions : sequence of str
+        The notions of the sweep.
+
+    Returns
+    -------
+    dict
+        "lists", "relevant_share", and "shares" by grouping and notion.
+    """
     first = next(iter(groupings.values()))
     longest = int(first.lengths.max())
     return {

@@ -1,7 +1,7 @@
 """The journal of a run: one line per finished block, on disk before the next block begins.
 
-A line carries the id of its run and a checksum: ``{"check": 123, "run": "…", "record": {…}}``. So a damaged line is
-told from a whole one, and another run's line from one's own. Runs of format 1 have lines without an id.
+A line carries the id of its run and a checksum: ``{"check": 123, "run": "…", "record": {…}}``. So a damaged line and a
+line of another run are recognised. Runs of format 1 have lines without an id.
 """
 
 from __future__ import annotations
@@ -26,14 +26,38 @@ SEALED = re.compile(
 
 
 def sealed(text: str, run: str) -> bytes:
-    """A line that holds a value's JSON, bound to a run."""
+    """Make a line that is bound to a run.
+
+    Parameters
+    ----------
+    text : str
+        The record's JSON.
+    run : str
+        The run's id.
+
+    Returns
+    -------
+    bytes
+        The line, with its checksum and line end.
+    """
     bound = f'"run": "{run}", '
     check = zlib.crc32((bound + text).encode())
     return f'{{"check": {check}, {bound}"record": {text}}}\n'.encode()
 
 
 def unsealed(line: bytes) -> tuple[str | None, Any] | None:
-    """The run and the value of a line, or None if the line is damaged."""
+    """Read a line.
+
+    Parameters
+    ----------
+    line : bytes
+        What `sealed` made, possibly damaged since.
+
+    Returns
+    -------
+    tuple or None
+        The run's id (None in format 1) and the record; None if the line is damaged.
+    """
     match = SEALED.fullmatch(line)
     if match is None or int(match["check"]) != zlib.crc32((match["bound"] or b"") + match["record"]):
         return None
@@ -46,7 +70,17 @@ def unsealed(line: bytes) -> tuple[str | None, Any] | None:
 
 @dataclass(frozen=True)
 class Line:
-    """A whole line: its number from 1, the run it is bound to, and its record."""
+    """A line that is not damaged.
+
+    Attributes
+    ----------
+    number : int
+        Its number in the file, from 1.
+    run : str or None
+        The run it is bound to; None in format 1.
+    record : object
+        What it holds.
+    """
 
     number: int
     run: str | None
@@ -59,9 +93,12 @@ class Content:
 
     Attributes
     ----------
-    lines : the whole lines
-    damaged : numbers of the lines that are not
-    end : bytes up to the last line end; what follows is a line that was cut short, as a kill leaves it
+    lines : list of Line
+        Those that are not damaged.
+    damaged : list of int
+        Numbers of the damaged lines.
+    end : int
+        Bytes up to the last line end. What follows is a line that was cut short when the process was killed.
     """
 
     lines: list[Line]
@@ -70,7 +107,23 @@ class Content:
 
 
 def read_journal(path: Path) -> Content:
-    """Read a journal as far as it can be read; a missing one is empty."""
+    """Read a journal as far as it can be read.
+
+    Parameters
+    ----------
+    path : Path
+        The file; a missing one is read as empty.
+
+    Returns
+    -------
+    Content
+        Its lines.
+
+    Raises
+    ------
+    DataError
+        If it is not a file or cannot be read.
+    """
     lines: list[Line] = []
     damaged: list[int] = []
     end = 0
@@ -95,11 +148,12 @@ def read_journal(path: Path) -> Content:
 
 
 class Journal:
-    """Appends records, each on disk before the next step.
+    """Append records, each of them on disk before the next step.
 
     Attributes
     ----------
-    records : those of the blocks that were finished when the journal was opened
+    records : list of dict
+        Those of the blocks that were finished when the journal was opened.
     """
 
     def __init__(self, file: IO[bytes], run: str, records: list[dict[str, Any]], dump: Callable[[Any], str]) -> None:
@@ -107,12 +161,29 @@ class Journal:
         self._file, self._run, self._dump = file, run, dump
 
     def append(self, record: dict[str, Any]) -> None:
+        """Write one record and force it to disk."""
         self._file.write(sealed(self._dump(record), self._run))
         _to_disk(self._file)
 
 
 def lock_journal(path: Path) -> IO[bytes]:
-    """The journal, made if it is missing, open for appending; nobody else can have it open so."""
+    """Open the journal for appending, and make it if it is missing; no other process can have it open too.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    file
+        Locked; the caller closes it.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be written, or another process has it open.
+    """
     if path.exists() and not path.is_file():
         raise ConfigError(f"{path}: must be a file; found something else. Name another folder.")
     while True:
@@ -132,7 +203,25 @@ def lock_journal(path: Path) -> IO[bytes]:
 
 
 def mended(path: Path, keep: Collection[int]) -> IO[bytes]:
-    """Replace the journal by one with only the lines ``keep``, whole or not at all; open for appending and locked."""
+    """Replace the journal in one step by a copy without its damaged lines.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    keep : collection of int
+        Numbers of the lines to keep.
+
+    Returns
+    -------
+    file
+        The new journal, open for appending and locked; the caller closes it.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be written.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", suffix=".part")
     file = os.fdopen(handle, "wb")
     try:

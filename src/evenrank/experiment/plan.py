@@ -1,4 +1,4 @@
-"""`Plan`: what a sweep will do, block by block; a block is what trains together and is never half done."""
+"""`Plan`: what a sweep will do, block by block; `Runner` does one block, which counts as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,17 @@ Groupings = Mapping[str, RankingData]
 
 @dataclass(frozen=True)
 class Block:
-    """One method on one split: all its groupings, notions and strengths."""
+    """One method on one split, with all groupings, notions and strengths.
+
+    Attributes
+    ----------
+    method : str
+        Its name in the registry.
+    fold : int
+        The fold that is tested.
+    seed : int
+        The seed of training, and of the split where seeds draw the splits.
+    """
 
     method: str
     fold: int
@@ -45,12 +55,30 @@ class Plan:
 
     Attributes
     ----------
-    groupings : the data under each grouping; they share their rows
-    tests : the same of held-out data, for a fixed split; None to split ``groupings`` by ``fold_of``
-    fold_of : (repeats, q) each query's fold in each repeat (several where seeds draw the splits), or None
-    blocks : in the order of the table
-    grids : method → strengths
-    examples : numbers of the queries whose rankings are kept, in the tested data
+    groupings : mapping of str to RankingData
+        The same rows under each grouping.
+    tests : mapping of str to RankingData, optional
+        Held-out data under each grouping, for a fixed split; None to split ``groupings`` by ``fold_of``.
+    fold_of : array of int, optional
+        Each query's fold in each repeat, (repeats, queries); several repeats where seeds draw the splits.
+    blocks : tuple of Block
+        In the order of the table.
+    notions : tuple of str
+        The notions to train for.
+    grids : mapping of str to array of float
+        Each method's strengths.
+    ks : tuple of int
+        The cut-offs.
+    solver : str
+        How linear rankers are trained.
+    scale : str or None
+        How features are standardised.
+    settings : mapping of str to mapping
+        Each method's options.
+    examples : array of int
+        Numbers of the queries whose rankings are kept, in the tested data.
+    places : int
+        How many places of their rankings are kept.
     """
 
     groupings: Groupings
@@ -73,16 +101,17 @@ class Plan:
 
     @property
     def measures(self) -> list[str]:
+        """Names of all measures, with their cut-offs."""
         return measure_names(self.ks, [*QUALITIES, *FAIRNESS])
 
     @property
     def rates(self) -> list[str]:
-        """Columns of the groups' selection rates; a grouping's groups are numbered in the order of their names."""
+        """Names of the columns of the groups' selection rates; groups are numbered in the order of their names."""
         most = max(data.n_groups for data in self.groupings.values())
         return [f"{name}_{code}@{k}" for name in (RATE, RELEVANT_RATE) for k in self.ks for code in range(most)]
 
     def asked(self) -> dict[str, Any]:
-        """The configuration in plain values: two plans with the same and the same data give the same numbers."""
+        """Give the configuration in plain values; with the same data it gives the same numbers."""
         return {
             "methods": list(self.grids),
             "groupings": list(self.groupings),
@@ -99,7 +128,7 @@ class Plan:
         }
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the data is, in a few words and a digest of every value in it."""
+        """Give the data's sizes and a digest of every value in it."""
         first = next(iter(self.groupings.values()))
         out = {**_facts(first), "fingerprint": fingerprint(self.groupings)}
         if self.tests is not None:
@@ -113,7 +142,18 @@ def _facts(data: RankingData) -> dict[str, Any]:
 
 
 def fingerprint(groupings: Groupings) -> str:
-    """A digest of features, relevance, groups, queries and items in stored order; equal data has an equal one."""
+    """Make a digest of features, relevance, groups, queries and items.
+
+    Parameters
+    ----------
+    groupings : mapping of str to RankingData
+        The same rows under each grouping.
+
+    Returns
+    -------
+    str
+        The digest of the rows in stored order; equal data has an equal one.
+    """
     first = next(iter(groupings.values()))
     arrays: list[Any] = [block for _, block in first.blocks()]
     arrays += [first.relevance, first.query_ptr, np.array([first.relevance_threshold])]
@@ -137,14 +177,33 @@ def _digest(arrays: Sequence[NDArray[Any]], text: str = "") -> str:
 
 
 class Runner:
-    """Runs the blocks of a plan; keeps the last split, which neighbouring blocks share."""
+    """Run the blocks of a plan; the last split is kept, because neighbouring blocks share it.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._split: tuple[Any, Any] | None = None
 
     def split(self, block: Block) -> tuple[tuple[RankingData, ...], tuple[RankingData, ...], NDArray[np.int64]]:
-        """The block's training and test rows under each grouping, and the test's query numbers in the tested data."""
+        """Split the data as a block asks.
+
+        Parameters
+        ----------
+        block : Block
+            A block of the plan.
+
+        Returns
+        -------
+        train, test : tuple of RankingData
+            The rows under each grouping.
+        numbers : array of int
+            The test queries' numbers in the tested data.
+        """
         plan = self.plan
         if plan.fold_of is None:
             assert plan.tests is not None
@@ -152,15 +211,26 @@ class Runner:
             return tuple(plan.groupings.values()), tests, np.arange(tests[0].n_queries)
         key = (block.fold, block.seed)
         if self._split is None or self._split[0] != key:
-            seeds = list(dict.fromkeys(one.seed for one in plan.blocks))
+            seeds = list(dict.fromkeys(other.seed for other in plan.blocks))
             fold_of = plan.fold_of[seeds.index(block.seed) if len(plan.fold_of) > 1 else 0]
             inside = fold_of == block.fold
             self._split = key, (_take(plan.groupings, ~inside), _take(plan.groupings, inside), np.flatnonzero(inside))
-        found: tuple[tuple[RankingData, ...], tuple[RankingData, ...], NDArray[np.int64]] = self._split[1]
-        return found
+        split: tuple[tuple[RankingData, ...], tuple[RankingData, ...], NDArray[np.int64]] = self._split[1]
+        return split
 
     def run(self, block: Block) -> dict[str, Any]:
-        """Train, test and measure; everything the table needs, in plain values."""
+        """Train, test and measure one block.
+
+        Parameters
+        ----------
+        block : Block
+            A block of the plan.
+
+        Returns
+        -------
+        dict
+            The block's record in plain values: its part of the table, the examples' rankings, seconds and warnings.
+        """
         from threadpoolctl import threadpool_limits
 
         began = time.perf_counter()
@@ -173,7 +243,7 @@ class Runner:
             "table": table,
             "tops": tops,
             "seconds": time.perf_counter() - began,
-            "warnings": list(dict.fromkeys(str(one.message) for one in caught)),
+            "warnings": list(dict.fromkeys(str(warning.message) for warning in caught)),
         }
 
     def _parts(self, block: Block) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -211,7 +281,7 @@ class Runner:
 
 @contextmanager
 def _whole() -> Iterator[None]:
-    """An interrupt ends the block, even if a trainer in it catches it to keep its weights so far."""
+    """Let an interrupt end the block, even if a trainer catches it to keep the weights it has."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals go to the main thread only
         return
@@ -241,7 +311,7 @@ def _take(groupings: Groupings, queries: NDArray[np.bool_]) -> tuple[RankingData
     taken = first.take(queries)
     nothing = np.empty((first.n_rows, 0))
     rest = [replace(replace(other, features=nothing).take(queries), features=taken.features) for other in others]
-    return taken, *(replace(one, parent=taken.parent) for one in rest)
+    return taken, *(replace(other, parent=taken.parent) for other in rest)
 
 
 def _measured(scores: NDArray[Any], data: RankingData, ks: Sequence[int]) -> dict[str, list[float]]:

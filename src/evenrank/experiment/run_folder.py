@@ -1,8 +1,8 @@
-"""`RunFolder`: a sweep on disk, which survives being killed at any moment and damage to its files.
+"""`RunFolder`: a sweep on disk, which survives a kill at any moment and damage to its files.
 
 journal.jsonl   one line per finished block, appended and forced to disk; a line that is not whole is not counted
 examples.json   the example queries and their items; written before the first block
-config.json     what was asked, of which data, with which versions; written once, before the first block
+config.json     the plan, the data's fingerprint and the versions; written once, before the first block
 trials.parquet  the table of trials, and trials.csv: written when the last block is done
 
 ``config.json`` holds an id made from all else in it; the lines of the journal and ``examples.json`` carry that id.
@@ -23,7 +23,8 @@ from typing import Any
 
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.experiment.journal import Content, Journal, Line, lock_journal, mended, read_journal, sealed, unsealed
-from evenrank.experiment.run_schema import SHORT, check_config, check_examples, check_record, short
+from evenrank.experiment.json_checks import SHORT, short
+from evenrank.experiment.run_schema import check_config, check_examples, check_record
 from evenrank.io.files import write_whole
 
 FORMAT = 2
@@ -35,14 +36,26 @@ ANEW = "Make the run anew in another folder."
 
 
 class RunFolder:
-    """The files of one run."""
+    """The files of one run.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder; `opened` makes it.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     @property
     def config(self) -> dict[str, Any]:
-        """What was asked, checked; an error that says so if this is not a run folder."""
+        """The configuration, checked.
+
+        Raises
+        ------
+        DataError
+            If this is not a run folder, or its configuration was changed.
+        """
         file = self.path / CONFIG
         if not file.is_file():
             raise DataError(f"{self.path}: is not a run folder (it has no {CONFIG}). Make one with evenrank sweep.")
@@ -56,7 +69,23 @@ class RunFolder:
         return dict(config)
 
     def examples(self, config: dict[str, Any]) -> list[dict[str, Any]]:
-        """The example queries; a DataError if the file is missing, damaged or another run's."""
+        """Read the example queries.
+
+        Parameters
+        ----------
+        config : dict
+            The run's configuration.
+
+        Returns
+        -------
+        list of dict
+            The queries with their items.
+
+        Raises
+        ------
+        DataError
+            If the file is missing, damaged or another run's.
+        """
         file = self.path / EXAMPLES
         if not file.is_file():
             raise DataError(f"{file}: is missing. The command that began the run writes it again.")
@@ -72,7 +101,7 @@ class RunFolder:
         return list(queries)
 
     def examples_or_none(self, config: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """The example queries, or a warning and None: no number depends on them."""
+        """Read the example queries, or warn and return None: no number depends on them."""
         try:
             return self.examples(config)
         except DataError as error:
@@ -80,24 +109,39 @@ class RunFolder:
             return None
 
     def blocks(self, config: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """The records of the finished blocks, checked, in the order they were finished.
+        """Read the records of the finished blocks.
 
         A damaged line is left out with a warning. A block that stands twice counts once.
+
+        Parameters
+        ----------
+        config : dict, optional
+            The run's configuration; read from the folder by default.
+
+        Returns
+        -------
+        list of dict
+            The records, checked, in the order in which they were finished.
+
+        Raises
+        ------
+        DataError
+            If a record belongs to another run or breaks a rule.
         """
         content = read_journal(self.path / JOURNAL)
         if not content.lines and not content.damaged:
             return []
         lines = self._counted(content, self.config if config is None else config)
-        self._tell(content)
+        self._warn_of_damage(content)
         return [line.record for line in lines]
 
     def _counted(self, content: Content, config: dict[str, Any]) -> list[Line]:
-        """The lines whose records count; an error for one that is not of this run or breaks a rule."""
-        lengths, own = self._lengths(config), run_id(config)
+        """The lines whose records count; a line of another run, or one that breaks a rule, is an error."""
+        lengths, this_run = self._lengths(config), run_id(config)
         counted: dict[str, Line] = {}
         for line in content.lines:
             where = f"{self.path / JOURNAL}, line {line.number}"
-            if line.run != own and not (line.run is None and config["format"] == UNBOUND):
+            if line.run != this_run and not (line.run is None and config["format"] == UNBOUND):
                 raise DataError(f"{where}: belongs to another run. Put back the journal of this one.")
             check_record(line.record, config, lengths, where)
             first = counted.setdefault(_dump(line.record["block"]), line)
@@ -109,13 +153,13 @@ class RunFolder:
         return list(counted.values())
 
     def _lengths(self, config: dict[str, Any]) -> list[int] | None:
-        """The number of items of each example query, if the file can tell."""
+        """The number of items of each example query, if the file can be read."""
         try:
             return [len(query["items"]) for query in self.examples(config)]
         except DataError:
             return None
 
-    def _tell(self, content: Content) -> None:
+    def _warn_of_damage(self, content: Content) -> None:
         if content.damaged:
             first, *others = content.damaged
             more = f" and {len(others)} more" if others else ""
@@ -128,10 +172,27 @@ class RunFolder:
 
     @contextlib.contextmanager
     def opened(self, config: dict[str, Any], examples: list[dict[str, Any]]) -> Iterator[Journal]:
-        """The journal with the records it has, to go on after its last whole line; nobody else can have it open.
+        """Open the journal, to go on after its last whole line; no other process can have it open.
 
-        The folder is made, or was begun with the same configuration. Damaged lines are removed. If the work fails
-        before its first block is finished, what was made is removed again.
+        A missing folder is made. Damaged lines are removed. If the work fails before its first block is finished, what
+        was made is removed again.
+
+        Parameters
+        ----------
+        config : dict
+            The configuration; that of a folder that was begun must be the same.
+        examples : list of dict
+            The example queries.
+
+        Yields
+        ------
+        Journal
+            With the records of the blocks that are finished.
+
+        Raises
+        ------
+        ConfigError
+            If the folder is something else, in use, or holds a run of another configuration.
         """
         self._refuse_foreign()
         new = not self.path.exists()
@@ -157,12 +218,12 @@ class RunFolder:
                 raise
 
     def _resumed(self, content: Content, config: dict[str, Any]) -> list[Line]:
-        """The lines that count in a run that was begun; refuses to go on with another configuration."""
+        """The lines that count in a run that was begun; another configuration is refused."""
         before = self.config
         lines = self._counted(content, before)
         finished = len(lines) == len(before["asked"]["blocks"])
         _refuse_differences(self.path, before, config, finished=finished)
-        self._tell(content)
+        self._warn_of_damage(content)
         return lines
 
     def _prepare(self, config: dict[str, Any], examples: list[dict[str, Any]], *, begun: bool) -> None:
@@ -192,10 +253,10 @@ class RunFolder:
         if not self.path.exists() or (self.path / CONFIG).is_file():
             return
         if self.path.is_dir():
-            found = set(self.path.iterdir()) - set(self._parts())
+            present = set(self.path.iterdir()) - set(self._parts())
             journal = self.path / JOURNAL
-            begun = journal in found and not journal.stat().st_size and found <= {journal, self.path / EXAMPLES}
-            if not found or begun:
+            begun = journal in present and not journal.stat().st_size and present <= {journal, self.path / EXAMPLES}
+            if not present or begun:
                 return
         raise ConfigError(f"{self.path}: exists and is not a run folder. Name a new or an empty folder.")
 
@@ -208,7 +269,18 @@ class RunFolder:
 
 
 def run_id(config: dict[str, Any]) -> str:
-    """A digest of all that a configuration says: the run's id."""
+    """Make the run's id: a digest of all that its configuration says.
+
+    Parameters
+    ----------
+    config : dict
+        The configuration; an id in it does not count.
+
+    Returns
+    -------
+    str
+        The id, 32 hexadecimal digits.
+    """
     content = {key: value for key, value in config.items() if key != "id"}
     return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
 
@@ -273,7 +345,7 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
+        return {key: _without_nan(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(one) for one in value]
+        return [_without_nan(entry) for entry in value]
     return value

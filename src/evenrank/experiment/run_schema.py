@@ -1,14 +1,11 @@
-"""What the files of a run folder must hold: checked when they are read, so that all that comes after can rely on it.
+"""What the files of a run folder must hold; checked when they are read, so that later code can rely on it.
 
-A check is a function of a value and of where it stands. It returns nothing, or raises `Breach` with the rule that is
-broken. `check_config`, `check_examples` and `check_record` turn a breach into one `DataError` that names the file.
+`check_config`, `check_examples` and `check_record` turn a breach of a rule into one `DataError` that names the file.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -16,151 +13,25 @@ from typing import Any
 from evenrank.errors import DataError
 from evenrank.experiment.curves import SPREADS
 from evenrank.experiment.examples import unpack
+from evenrank.experiment.json_checks import (
+    Breach,
+    fields,
+    flag,
+    listed,
+    name,
+    number,
+    one_of,
+    optional,
+    plain,
+    table,
+    text,
+    whole,
+)
 from evenrank.methods.method import ANY
 from evenrank.notions import NOTIONS
 
-Check = Callable[[Any, str], None]
-
-SHORT = 77  # characters of a value that a message shows
-LARGEST = 2**53  # whole numbers up to here are exact everywhere, also in the page's script
 MOST_PLACES = 1000  # of a list; more would be memory for nothing
-DEEPEST = 20  # lists within lists in a setting
-ROUNDING = 1e-6  # a share may exceed 1 by so much
 NEEDED = ("ndcg", "precision", "four_fifths")  # measures that every run has, besides those of its notions
-
-
-class Breach(Exception):
-    """A value that breaks a rule; the message says where it stands, the rule and the value."""
-
-    def __init__(self, where: str, rule: str, value: Any) -> None:
-        super().__init__(f"{where or 'its content'} must be {rule}; found {short(value)}")
-
-
-def short(value: Any) -> str:
-    """A value as it stands in a file, cut to what a message can show."""
-    try:
-        text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        text = type(value).__name__
-    text = text.encode("utf-8", "replace").decode()
-    return text if len(text) <= SHORT else text[:SHORT] + "…"
-
-
-# ---------------------------------------------------------------------- checks of one value
-
-
-def text(value: Any, where: str) -> None:
-    if not isinstance(value, str):
-        raise Breach(where, "a text", value)
-
-
-def name(value: Any, where: str) -> None:
-    """A text that a table can hold: not half a character, which UTF-8 cannot."""
-    text(value, where)
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Breach(where, "a text without half characters", value) from None
-
-
-def flag(value: Any, where: str) -> None:
-    if not isinstance(value, bool):
-        raise Breach(where, "true or false", value)
-
-
-def number(least: float = -math.inf, most: float = math.inf) -> Check:
-    limits = (
-        "" if least == -math.inf else f" of at least {least:g}" if most == math.inf else f" in {least:g} … {most:g}"
-    )
-    slack = ROUNDING if most == 1 else 0.0
-
-    def check(value: Any, where: str) -> None:
-        # Whole numbers are compared as they are: one of 400 digits fits into no float.
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1.7e308:
-            raise Breach(where, f"a finite number{limits}", value)
-        if not least - slack <= value <= most + slack:
-            raise Breach(where, f"a number{limits}", value)
-
-    return check
-
-
-def whole(least: int, most: int = LARGEST) -> Check:
-    def check(value: Any, where: str) -> None:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise Breach(where, f"a whole number in {least} … {most}", value)
-
-    return check
-
-
-def one_of(*choices: Any) -> Check:
-    def check(value: Any, where: str) -> None:
-        if not isinstance(value, str | None) or value not in choices:
-            raise Breach(where, "one of " + ", ".join(short(choice) for choice in choices), value)
-
-    return check
-
-
-def optional(check: Check) -> Check:
-    """Null, or what the check allows."""
-    return lambda value, where: None if value is None else check(value, where)
-
-
-def listed(each: Check, least: int = 0, *, distinct: bool = False, length: int | None = None) -> Check:
-    def check(value: Any, where: str) -> None:
-        if not isinstance(value, list) or len(value) < least:
-            raise Breach(where, f"a list of at least {least}" if least else "a list", value)
-        if length is not None and len(value) != length:
-            raise Breach(where, f"a list of {length}", value)
-        for place, entry in enumerate(value):
-            each(entry, f"{where}[{place}]")
-        if distinct and len({json.dumps(entry, sort_keys=True) for entry in value}) < len(value):
-            raise Breach(where, "a list whose entries differ", value)
-
-    return check
-
-
-def table(each: Check) -> Check:
-    """An object of any names."""
-
-    def check(value: Any, where: str) -> None:
-        if not isinstance(value, dict):
-            raise Breach(where, "an object", value)
-        for key, entry in value.items():
-            name(key, f"a name in {where}")
-            each(entry, f"{where}.{key}")
-
-    return check
-
-
-def fields(required: Mapping[str, Check], others: Mapping[str, Check] | None = None) -> Check:
-    """An object with the required names; others are checked where they are there, and unknown ones are let pass."""
-    known = {**required, **(others or {})}
-
-    def check(value: Any, where: str) -> None:
-        if not isinstance(value, dict):
-            raise Breach(where, "an object", value)
-        for key in required:
-            if key not in value:
-                raise Breach(where, f"an object with {key!r}", sorted(value))
-        for key, entry in value.items():
-            if key in known:
-                known[key](entry, f"{where}.{key}".lstrip("."))
-
-    return check
-
-
-def plain(value: Any, where: str, depth: int = 0) -> None:
-    """Anything that JSON holds, within reason: the settings of a method are its own affair."""
-    if depth > DEEPEST:
-        raise Breach(where, f"nested at most {DEEPEST} deep", "more")
-    if isinstance(value, list | dict):
-        for entry in value.values() if isinstance(value, dict) else value:
-            plain(entry, where, depth + 1)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        number()(value, where)
-
-
-# ---------------------------------------------------------------------- the files
 
 COUNT, SHARE = whole(0), number(0, 1)
 BLOCK = fields({"method": name, "fold": whole(-(2**63), 2**63 - 1), "seed": whole(0, 2**63 - 1)})
@@ -224,7 +95,20 @@ def _refused(subject: str, remedy: str) -> Iterator[None]:
 
 
 def check_config(config: Any, file: object) -> None:
-    """Refuse a configuration from which no table can be made."""
+    """Refuse a configuration from which no table can be made.
+
+    Parameters
+    ----------
+    config : object
+        What the file holds.
+    file : object
+        The file, for the message.
+
+    Raises
+    ------
+    DataError
+        If it breaks a rule.
+    """
     with _refused(str(file), "Make the run anew in another folder."):
         CONFIG(config, "")
         asked, about = config["asked"], config["about"]
@@ -260,12 +144,27 @@ def _check_measures(measures: Sequence[str], asked: dict[str, Any]) -> None:
 
 
 def needed_measures(asked: dict[str, Any]) -> list[str]:
-    """Those without which there is no curve and no choice."""
+    """List the measures that curves and choices need; ``asked`` is the configuration's plan."""
     return [f"{measure}@{k}" for measure in (*NEEDED, *asked["notions"]) for k in asked["ks"]]
 
 
 def check_examples(queries: Any, config: dict[str, Any], file: object) -> None:
-    """Refuse example queries that are not those of the run."""
+    """Refuse example queries that are not those of the run.
+
+    Parameters
+    ----------
+    queries : object
+        What the file holds.
+    config : dict
+        The run's configuration.
+    file : object
+        The file, for the message.
+
+    Raises
+    ------
+    DataError
+        If they break a rule.
+    """
     with _refused(str(file), "The command that began the run writes it again."):
         QUERIES(queries, "")
         if len(queries) != config["asked"]["examples"]:
@@ -275,7 +174,21 @@ def check_examples(queries: Any, config: dict[str, Any], file: object) -> None:
 def check_record(record: Any, config: dict[str, Any], lengths: Sequence[int] | None, line: str) -> None:
     """Refuse a block's record that the run did not ask for, or that lacks something.
 
-    ``lengths``: the number of items of each example query, if they are known.
+    Parameters
+    ----------
+    record : object
+        What the line holds.
+    config : dict
+        The run's configuration.
+    lengths : sequence of int or None
+        The number of items of each example query, if they are known.
+    line : str
+        File and line, for the message.
+
+    Raises
+    ------
+    DataError
+        If it breaks a rule.
     """
     asked = config["asked"]
     with _refused(line, "Remove the line: the command that began the run does its block again."):

@@ -1,10 +1,10 @@
-"""`select`: one strength of a sweep by a stated rule, and an honest estimate of what it gives."""
+"""`select`: choose one strength of a sweep by a stated rule, and estimate honestly what it gives."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,147 +13,13 @@ from evenrank.checks import choose
 from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
+from evenrank.experiment.choice import RATIO, Choice, HeldOut, Outcome
 from evenrank.experiment.curves import mean_and_error
-from evenrank.experiment.select_rules import RULES, Means, Rule, Table, least
-from evenrank.experiment.sweep import ONE
+from evenrank.experiment.select_rules import RULES, Means, Rule, Table, current_rule, least
 from evenrank.experiment.trials import Sweep
 from evenrank.methods.method import Task
 from evenrank.methods.registry import METHODS
 from evenrank.notions import as_notion
-from evenrank.wording import FOUR_FIFTHS
-
-RATIO = "four_fifths"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a strength gives, averaged over repeats: quality, violation, and the four-fifths ratio."""
-
-    method: str
-    strength: float
-    quality: float
-    violation: float
-    ratio: float
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Means over folds, each measured with what the *other* folds would have chosen.
-
-    No fold's outcome takes part in the choice that is measured on it. Its rows did train the models that the other
-    folds compare, as in any cross-validation without an inner one; ``select(train=…, test=…)`` is free of that too.
-
-    Attributes
-    ----------
-    picks : fold → (method, strength)
-    before : the same folds at the baseline
-    """
-
-    quality: float
-    quality_error: float
-    violation: float
-    violation_error: float
-    ratio: float
-    before: Outcome
-    picks: dict[int, tuple[str, float]]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A strength and why; see `select`.
-
-    Attributes
-    ----------
-    qualified : whether a strength meets the rule; if not, ``method`` and ``strength`` are the baseline's
-    chosen, baseline : means over all repeats, which took part in the choice and so flatter it
-    nearest : the strength with the highest four-fifths ratio, if that rule is not met
-    held_out : the honest estimate from folds, or None where repeats share queries or there is one only
-    test : on the test data, the baseline (a) against the choice (b), with intervals; or None
-    """
-
-    rule: str
-    tolerance: float
-    notion: str
-    k: int
-    quality_name: str
-    grouping: str
-    qualified: bool
-    chosen: Outcome
-    baseline: Outcome
-    nearest: Outcome | None = None
-    held_out: HeldOut | None = None
-    test: tuple[Comparison, ...] | None = None
-
-    @property
-    def method(self) -> str:
-        return self.chosen.method
-
-    @property
-    def strength(self) -> float:
-        return self.chosen.strength
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether what was chosen shows on the held-out folds: a smaller gap, or the four-fifths rule met."""
-        if self.held_out is None or not self.qualified:
-            return None
-        if self.rule == RATIO:
-            return self.held_out.ratio >= FOUR_FIFTHS
-        return self.held_out.violation < self.held_out.before.violation
-
-    def text(self) -> str:
-        """The choice in a few sentences."""
-        parts = [self.verdict()]
-        if self.held_out is not None and self.qualified:
-            before, after = self.held_out.before, self.held_out
-            parts.append(f"On folds that took no part in the choice: {self._change(before, after)}.")
-            if not self.holds:
-                lost = "the four-fifths rule is not met" if self.rule == RATIO else "the gap does not fall"
-                parts.append(f"There {lost}, so what was seen may be chance.")
-        elif self.held_out is None and self.test is None:
-            parts.append("The figures are of the queries it was chosen on, which flatter it; measure it on others.")
-        if self.test is not None:
-            changes = (
-                f"{one.measure} {_three(one.a)} → {_three(one.b)} "
-                f"(change {one.difference:+.3f}, {one.confidence:.0%} interval {one.low:+.3f} to {one.high:+.3f})"
-                for one in self.test
-            )
-            parts.append(f"On the test data: {', '.join(changes)}.")
-        return " ".join(parts)
-
-    def verdict(self) -> str:
-        """The first sentence: what was chosen, or that nothing qualifies."""
-        rule = RULES[self.rule]
-        words = {"quality": self.quality_name.upper(), "share": f"{100 * self.tolerance:.3g}%"}
-        of = f" ({self.grouping})" if self.grouping not in ("", ONE) else ""
-        name = f"{self.notion.replace('_', ' ').capitalize()} at {self.k}{of}"
-        model = f"{self.method}, strength {self.strength:.3g}"
-        if not self.qualified:
-            near = self.nearest
-            also = (
-                "" if near is None else f" (nearest: {near.method}, strength {near.strength:.3g}: {_three(near.ratio)})"
-            )
-            why = rule.lacking.format(**words)
-            if np.isnan(self.baseline.quality):
-                why = f"{words['quality']} is not defined; no query has a relevant item"
-            elif np.isnan(self.baseline.violation) and near is None:
-                why = "the gap is not defined; the queries lack items of a group"
-            return f"{name}: {why}{also}. Left at the baseline: {model}."
-        if self.strength == 0:
-            return f"{name}: {model}, which is the baseline, has {rule.asked.format(**words)}."
-        change = self._change(self.baseline, self.chosen)
-        return f"{name}: {model}, has {rule.asked.format(**words)}: {change}."
-
-    def _change(self, before: Outcome, after: Outcome | HeldOut) -> str:
-        return (
-            f"gap {_three(before.violation)} → {_three(after.violation)}, "
-            f"{self.quality_name.upper()} {_three(before.quality)} → {_three(after.quality)}, "
-            f"four-fifths ratio {_three(before.ratio)} → {_three(after.ratio)}"
-        )
-
-
-def _three(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.3f}"
 
 
 def select(
@@ -161,7 +27,7 @@ def select(
     notion: str,
     k: int | None = None,
     *,
-    rule: str = "free",
+    rule: str = "no_loss",
     tolerance: float = 0.01,
     quality: str = "ndcg",
     methods: Sequence[str] | str | None = None,
@@ -176,18 +42,39 @@ def select(
 
     Parameters
     ----------
-    k : the cut-off; the largest of the sweep by default
-    rule : "free": the smallest violation with no significant loss of quality (the paper's rule, against the best
-        strength 0); "four_fifths": the best quality where the four-fifths rule is met; "within": the smallest violation
-        whose quality is at least (1 − tolerance) × the best; "knee": the front's point farthest from the line between
-        its ends
-    quality : "ndcg" or "precision"
-    methods, grouping : which to choose from; all methods, the first grouping
-    train, test : train the choice and the baseline on ``train`` and compare them on ``test``, queries that took no part
-        in the sweep, with intervals
+    sweep : Sweep
+        What to choose from.
+    notion : str
+        The notion whose gap counts.
+    k : int, optional
+        The cut-off; the largest of the sweep by default.
+    rule : str
+        "no_loss": the smallest gap at no significant quality loss (the paper's rule, against the best strength 0).
+        "four_fifths": the best quality where the four-fifths rule is met.
+        "within": the smallest gap whose quality is at least (1 − tolerance) × the best.
+        "knee": the front's point farthest from the line between its ends.
+        For "no_loss", "within" and "knee" a strength must lower the gap. "no_loss" is also known as "free".
+    tolerance : float
+        For "within": the share of the best quality that may be lost.
+    quality : str
+        "ndcg" or "precision".
+    methods : str or sequence of str, optional
+        Which to choose from; all by default.
+    grouping : str, optional
+        The first of the sweep by default.
+    train, test : RankingData, optional
+        Train the choice and the baseline on ``train`` and compare them on ``test``, queries that took no part in the
+        sweep, with intervals.
 
-    A strength that does not lower the violation does not qualify for "free", "within" and "knee". If none qualifies, a
-    `DataWarning` says so and the choice is the baseline.
+    Returns
+    -------
+    Choice
+        The strength to use. If no strength qualifies, a `DataWarning` says so and the choice is the baseline.
+
+    Raises
+    ------
+    ConfigError
+        If an option is not one of its choices, or the sweep has no such curve.
 
     Examples
     --------
@@ -198,7 +85,7 @@ def select(
     >>> choice.qualified, choice.chosen.violation < choice.baseline.violation
     (True, True)
     """
-    choose(rule, RULES, what="rule")
+    rule = choose(current_rule(rule), RULES, what="rule")
     if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
         raise ConfigError(f"tolerance must be a share from 0 to below 1; got {tolerance!r}.")
     if (train is None) != (test is None):
@@ -216,7 +103,7 @@ def select(
     if rule == RATIO and picked is None:
         near = least(-means.ratio, np.ones(len(means.ratio), bool))
     row = means.base if picked is None else picked
-    made = Choice(
+    choice = Choice(
         rule=rule,
         tolerance=float(tolerance),
         notion=name,
@@ -230,10 +117,10 @@ def select(
         held_out=_held_out(table, folds, RULES[rule], tolerance) if _by_fold(sweep) and len(folds) > 1 else None,
     )
     if train is not None and test is not None:
-        made = replace(made, test=_tested(sweep, made, train, test))
-    if not made.qualified:
-        warnings.warn(made.verdict(), DataWarning, stacklevel=2)
-    return made
+        choice = replace(choice, test=_tested(sweep, choice, train, test))
+    if not choice.qualified:
+        warnings.warn(choice.verdict(), DataWarning, stacklevel=2)
+    return choice
 
 
 def _by_fold(sweep: Sweep) -> bool:
@@ -262,11 +149,11 @@ def _table(
 
     def stacked(name: str) -> NDArray[np.float64]:
         parts = zip(columns.values(), repeats, strict=True)
-        return np.vstack([of[name][1][:, [own.index(repeat) for repeat in shared]] for of, own in parts])
+        return np.vstack([of[name][1][:, [present.index(repeat) for repeat in shared]] for of, present in parts])
 
     strengths = [of["fold"][0] for of in columns.values()]
     table = Table(
-        method=np.repeat(np.array(list(methods), dtype=object), [len(one) for one in strengths]),
+        method=np.repeat(np.array(list(methods), dtype=object), [len(grid) for grid in strengths]),
         strength=np.concatenate(strengths),
         quality=stacked(f"{quality}@{k}"),
         violation=stacked(f"{notion}@{k}"),
@@ -282,7 +169,7 @@ def _outcome(table: Table, means: Means, row: int) -> Outcome:
 
 
 def _held_out(table: Table, folds: Sequence[int], rule: Rule, tolerance: float) -> HeldOut:
-    """For each fold the choice of the others, which is their baseline if nothing qualifies there."""
+    """Measure on each fold what the other folds choose: their baseline if nothing qualifies there."""
     rows, bases = [], []
     for column in range(len(folds)):
         means = table.means(np.delete(np.arange(len(folds)), column))
@@ -307,23 +194,24 @@ def _held_out(table: Table, folds: Sequence[int], rule: Rule, tolerance: float) 
     )
 
 
-def _tested(sweep: Sweep, made: Choice, train: RankingData, test: RankingData) -> tuple[Comparison, ...]:
+def _tested(sweep: Sweep, choice: Choice, train: RankingData, test: RankingData) -> tuple[Comparison, ...]:
     """The baseline and the choice trained on ``train`` as the sweep trained them, compared on ``test``."""
     scores = []
-    for one in (made.baseline, made.chosen):
-        strengths = np.unique([0.0, one.strength])
+    for outcome in (choice.baseline, choice.chosen):
+        strengths = np.unique([0.0, outcome.strength])
         task = Task(
             train=(train,),
             test=(test,),
-            notions=(made.notion,),
+            notions=(choice.notion,),
             strengths=strengths,
-            ks=(made.k,),
+            ks=(choice.k,),
             solver=sweep.about.get("solver", "exact"),
             scale=sweep.about.get("scale", "train"),
             seed=sweep.about.get("seed", 0),
-            settings=sweep.about.get("settings", {}).get(one.method, {}),
+            settings=sweep.about.get("settings", {}).get(outcome.method, {}),
         )
-        method = METHODS[one.method]
+        method = METHODS[outcome.method]
         scores.append(next(method.run(method, task)).scores[:, -1])
     before, after = scores
-    return tuple(compare(before, after, test, [f"{made.notion}@{made.k}", made.quality_name, f"{RATIO}@{made.k}"]))
+    measures = [f"{choice.notion}@{choice.k}", choice.quality_name, f"{RATIO}@{choice.k}"]
+    return tuple(compare(before, after, test, measures))

@@ -17,7 +17,17 @@ STRAIGHT = 1e-9  # a front that bends less has no knee
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Every strength of every method as a row, every repeat as a column."""
+    """What rules pick from: one row per method and strength, one column per repeat.
+
+    Attributes
+    ----------
+    method, strength : array
+        What each row is, (rows,).
+    quality, violation, ratio : array of float
+        What each row gives in each repeat, (rows, repeats).
+    spread : str
+        "standard error" or "standard deviation".
+    """
 
     method: NDArray[Any]
     strength: NDArray[np.float64]
@@ -27,7 +37,18 @@ class Table:
     spread: str
 
     def means(self, repeats: NDArray[np.int64]) -> Means:
-        """Averages over some of the repeats."""
+        """Average over some of the repeats.
+
+        Parameters
+        ----------
+        repeats : array of int
+            Numbers of the columns.
+
+        Returns
+        -------
+        Means
+            One average per row.
+        """
         quality, error = mean_and_error(self.quality[:, repeats], self.spread)
         violation, ratio = (mean_and_error(table[:, repeats])[0] for table in (self.violation, self.ratio))
         zero = np.flatnonzero(self.strength == 0)
@@ -38,7 +59,15 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """Averages of each row, (rows,), and the row of the baseline: strength 0 of the method that is best there."""
+    """Averages of each row over repeats.
+
+    Attributes
+    ----------
+    quality, error, violation, ratio : array of float
+        Quality and its error, gap, and four-fifths ratio, (rows,).
+    base : int
+        The baseline's row: strength 0 of the method that is best there.
+    """
 
     quality: NDArray[np.float64]
     error: NDArray[np.float64]
@@ -48,13 +77,23 @@ class Means:
 
     @property
     def fairer(self) -> NDArray[np.bool_]:
-        """Those whose violation is known and below the baseline's."""
+        """Whether each row's gap is known and below the baseline's, (rows,)."""
         return np.asarray(self.violation < self.violation[self.base])
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What is asked and what to say if nothing has it, in words; and the row it picks from the means, or None."""
+    """A way to choose a strength.
+
+    Attributes
+    ----------
+    asked : str
+        What the rule asks for, in words.
+    lacking : str
+        What to say if no strength meets it.
+    pick : callable
+        Of the means and the tolerance, to the row that is chosen, or None.
+    """
 
     asked: str
     lacking: str
@@ -62,12 +101,30 @@ class Rule:
 
 
 def least(values: NDArray[np.float64], allowed: NDArray[np.bool_]) -> int | None:
-    """The first row with the least value among those allowed."""
+    """Find the row with the least value among those allowed.
+
+    Parameters
+    ----------
+    values : array of float
+        One value per row, (rows,); NaN is never chosen.
+    allowed : array of bool
+        The rows to choose from, (rows,).
+
+    Returns
+    -------
+    int or None
+        The first such row; None if there is none.
+    """
     allowed = allowed & ~np.isnan(values)
     return int(np.argmin(np.where(allowed, values, np.inf))) if allowed.any() else None
 
 
-def _free(means: Means, _: float) -> int | None:
+def current_rule(rule: str) -> str:
+    """Give a rule's name of today: ``"no_loss"`` was called ``"free"`` before."""
+    return "no_loss" if rule == "free" else rule
+
+
+def _no_loss(means: Means, _: float) -> int | None:
     allowed = np.nan_to_num(means.error + means.error[means.base])  # an unknown error allows no loss
     return least(means.violation, (means.quality[means.base] - means.quality <= allowed) & means.fairer)
 
@@ -97,10 +154,10 @@ def _knee(means: Means, _: float) -> int | None:
 
 
 RULES = {
-    "free": Rule(
-        "the smallest gap without a significant loss of {quality}",
+    "no_loss": Rule(
+        "the smallest gap at no significant loss of {quality}",
         "no strength lowers the gap without a significant loss of {quality}",
-        _free,
+        _no_loss,
     ),
     "four_fifths": Rule(
         "the best {quality} of those that meet the four-fifths rule",

@@ -21,7 +21,17 @@ __all__ = ["Audit", "audit", "audit_page"]
 
 @dataclass(frozen=True)
 class Bar:
-    """A gap and its interval, in percent of the scale's length; ``shown`` where the interval does not reach 0."""
+    """A gap and its interval, as the page draws them.
+
+    Attributes
+    ----------
+    label, value : str
+        What the gap is, and its numbers.
+    low, high, estimate : float
+        In percent of the scale's length.
+    shown : bool
+        Whether the interval stays above 0.
+    """
 
     label: str
     value: str
@@ -32,7 +42,20 @@ class Bar:
 
 
 def audit_page(audits: Sequence[tuple[str, Audit]], *, whole: bool = True) -> str:
-    """Audits under their titles as a page (or, with ``whole=False``, as the piece of one that a notebook shows)."""
+    """Write audits as one self-contained page.
+
+    Parameters
+    ----------
+    audits : sequence of (str, Audit)
+        Each audit with its title.
+    whole : bool
+        False for the piece that a notebook shows instead of the page.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     parts = [_parts(title, audit) for title, audit in audits]
     if not whole:
         return piece("audit_piece.html", audits=parts)
@@ -45,7 +68,7 @@ def audit_page(audits: Sequence[tuple[str, Audit]], *, whole: bool = True) -> st
 
 
 def _parts(title: str, audit: Audit) -> dict[str, Any]:
-    """What the template shows of an audit: the answer first, as the report has it; then section by section."""
+    """What the template shows of an audit: the answer first, then section by section."""
     conclusions, *others = sections(audit)
     answer, *sentences = conclusions.sentences
     answer = answer.removeprefix("In short: ")

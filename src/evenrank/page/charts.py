@@ -28,7 +28,26 @@ def curves(
     methods: Sequence[str] | None = None,
     quality: str = "ndcg",
 ) -> list[Curve]:
-    """One grouping's curves (the first by default): notion by notion, method by method, k by k; None means all."""
+    """Collect the curves of one grouping.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The sweep.
+    notion : str, optional
+        One notion; all by default.
+    grouping : str, optional
+        The first by default.
+    methods : sequence of str, optional
+        All by default.
+    quality : str
+        The quality measure, without its cut-off.
+
+    Returns
+    -------
+    list of Curve
+        By notion, then method, then k.
+    """
     notions = sweep.notions if notion is None else [as_notion(notion).name]
     return [
         sweep.curve(name, k, method=method, quality=quality, grouping=grouping)
@@ -38,10 +57,21 @@ def curves(
     ]
 
 
-def rows(found: Sequence[Curve]) -> list[dict[str, Any]]:
-    """A flat record for every point of every curve."""
+def rows(drawn: Sequence[Curve]) -> list[dict[str, Any]]:
+    """Make one flat record per point of every curve.
+
+    Parameters
+    ----------
+    drawn : sequence of Curve
+        The curves.
+
+    Returns
+    -------
+    list of dict
+        Names, strength, values and the ends of their error bars.
+    """
     out = []
-    for curve in found:
+    for curve in drawn:
         front = curve.front
         for i, strength in enumerate(curve.strengths.tolist()):
             out.append(
@@ -79,21 +109,32 @@ def tradeoff(
     methods: Sequence[str] | None = None,
     quality: str = "ndcg",
 ) -> dict[str, Any]:
-    """Quality against violation, a panel a k; colours are methods, or notions where there is one method.
+    """Describe the chart of quality against violation, one panel per k.
 
-    Several notions of several methods stand in a row of panels each.
+    Colours are methods, or notions where there is one method. Several notions of several methods have one row of panels
+    per notion.
+
+    Parameters
+    ----------
+    sweep, notion, grouping, methods, quality
+        As for `curves`.
+
+    Returns
+    -------
+    dict
+        A Vega-Lite description that holds its numbers.
     """
-    found = curves(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
-    several = len({curve.method for curve in found}) > 1
-    names = dict.fromkeys(spoken(curve.method if several else curve.notion) for curve in found)
-    by_notion = several and len({curve.notion for curve in found}) > 1
+    drawn = curves(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
+    several = len({curve.method for curve in drawn}) > 1
+    names = dict.fromkeys(spoken(curve.method if several else curve.notion) for curve in drawn)
+    by_notion = several and len({curve.notion for curve in drawn}) > 1
     layout = _tradeoff_layout("method" if several else "notion", tuple(names), by_notion, quality)
-    return {**layout, "datasets": {"points": rows(found)}}
+    return {**layout, "datasets": {"points": rows(drawn)}}
 
 
 @lru_cache(maxsize=64)
 def _tradeoff_layout(series: str, names: tuple[str, ...], by_notion: bool, quality: str) -> dict[str, Any]:
-    """The trade-off without its points; made once, for it takes long."""
+    """The trade-off without its points; kept, because Altair takes long to make it."""
     x = alt.X("violation:Q", title="violation (0 is even)", scale=alt.Scale(zero=True))
     y = alt.Y("quality:Q", title=SHORT_TITLES[quality], scale=alt.Scale(zero=False))
     base = alt.Chart().encode(color=_series(series, names))
@@ -123,28 +164,38 @@ def against_strength(
     methods: Sequence[str] | None = None,
     quality: str = "ndcg",
 ) -> dict[str, Any]:
-    """Violation (left axis) and quality (right axis) against strength, a column a k, a row a notion and method.
+    """Describe the chart of violation (left axis) and quality (right axis) against strength.
 
-    Methods have rows of their own because their strengths are not on one scale.
+    There is one column per k and one row per notion and method, because methods have strengths on different scales.
+
+    Parameters
+    ----------
+    sweep, notion, grouping, methods, quality
+        As for `curves`.
+
+    Returns
+    -------
+    dict
+        A Vega-Lite description that holds its numbers.
     """
-    found = curves(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
-    several_notions = len({curve.notion for curve in found}) > 1
-    several_methods = len({curve.method for curve in found}) > 1
+    drawn = curves(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
+    several_notions = len({curve.notion for curve in drawn}) > 1
+    several_methods = len({curve.method for curve in drawn}) > 1
     lines: dict[tuple[str, str], list[tuple[str, bool]]] = {}
-    for curve in found:
-        told = [
+    for curve in drawn:
+        names = [
             *([spoken(curve.notion)] if several_notions else []),
             *([spoken(curve.method)] if several_methods else []),
         ]
-        panel = ", ".join([*told, f"k = {curve.k}"]), bool(curve.strengths[-1] <= 1)
+        panel = ", ".join([*names, f"k = {curve.k}"]), bool(curve.strengths[-1] <= 1)
         lines.setdefault((curve.notion, curve.method), []).append(panel)
     layout = _strength_layout(tuple(map(tuple, lines.values())), quality)
-    return {**layout, "datasets": {f"panel{number}": rows([curve]) for number, curve in enumerate(found)}}
+    return {**layout, "datasets": {f"panel{number}": rows([curve]) for number, curve in enumerate(drawn)}}
 
 
 @lru_cache(maxsize=64)
 def _strength_layout(lines: tuple[tuple[tuple[str, bool], ...], ...], quality: str) -> dict[str, Any]:
-    """Rows of panels, each given as its title and whether its strengths are shares; made once, for it takes long."""
+    """Rows of panels, each a title and whether its strengths are shares; kept, because Altair takes long."""
     number = 0
     drawn = []
     for line in lines:
@@ -158,7 +209,7 @@ def _strength_layout(lines: tuple[tuple[tuple[str, bool], ...], ...], quality: s
 
 
 def _strength_panel(data: str, title: str, quality: str, *, shares: bool, outer: tuple[bool, bool]) -> Any:
-    """One k's panel of a named data set; only the outer ones of a row (left, right) name the axes."""
+    """The panel of one k; only the outer panels of a row (left, right) name the axes."""
     base = alt.Chart(alt.NamedData(name=data)).encode(x=_strength_axis(shares))
     parts = []
     for value, name, colour, shape, side, named in (

@@ -19,7 +19,20 @@ QUALITIES = ("ndcg", "precision")
 
 
 def draw(description: dict[str, Any], kind: str = "svg") -> bytes:
-    """A Vega-Lite description as the content of a file."""
+    """Draw a Vega-Lite description.
+
+    Parameters
+    ----------
+    description : dict
+        What `evenrank.page.charts` makes.
+    kind : str
+        "svg" or "png".
+
+    Returns
+    -------
+    bytes
+        The content of the file.
+    """
     import vl_convert
 
     # A label on each of hundreds of points costs more than drawing them, and helps nobody in a file.
@@ -32,7 +45,20 @@ def draw(description: dict[str, Any], kind: str = "svg") -> bytes:
 def figure_names(
     sweep: Sweep, methods: Sequence[str] | None = None, qualities: Sequence[str] = QUALITIES
 ) -> list[tuple[str, str, str, str | None, str]]:
-    """(file name, grouping, notion, method, quality) of every figure; without a method it is the trade-off of all."""
+    """List the figures of a sweep.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The sweep.
+    methods, qualities : sequence of str, optional
+        Which to draw; all by default.
+
+    Returns
+    -------
+    list of tuple
+        (file name, grouping, notion, method, quality); a method of None stands for the trade-off of all methods.
+    """
     return [
         (_file_name(grouping, notion, method or "tradeoff", quality), grouping, notion, method, quality)
         for quality in qualities
@@ -52,9 +78,27 @@ def write_figures(
     n_jobs: int = 1,
     progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
-    """Draw every figure, k as panels: violation and quality against strength for each method, and the trade-off.
+    """Draw every figure with one panel per k: each method against its strength, and the trade-off of all.
 
-    ``methods`` are those to draw; all by default.
+    Parameters
+    ----------
+    sweep : Sweep
+        The sweep.
+    folder : path-like
+        Where the files go; made if it is missing.
+    formats : sequence of str
+        "svg", "png" or both.
+    methods, qualities : sequence of str, optional
+        Which to draw; all by default.
+    n_jobs : int
+        Number of processes.
+    progress : callable, optional
+        Called with the share that is done.
+
+    Returns
+    -------
+    list of Path
+        The files.
     """
     from joblib import Parallel, delayed
 
@@ -63,10 +107,10 @@ def write_figures(
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     names = figure_names(sweep, methods, qualities)
-    several = (delayed(_write)(_describe(sweep, methods, *one), target, formats) for one in names)
+    several = (delayed(_write)(_describe(sweep, methods, *figure), target, formats) for figure in names)
     files: list[Path] = []
-    for number, made in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(several)):
-        files += made
+    for number, written in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(several)):
+        files += written
         if progress is not None:
             progress((number + 1) / len(names))
     return files
@@ -81,12 +125,12 @@ def _describe(
     method: str | None,
     quality: str,
 ) -> tuple[str, dict[str, Any]]:
-    told = ", ".join([spoken(notion), *([grouping] if len(sweep.groupings) > 1 else [])])
+    title = ", ".join([spoken(notion), *([grouping] if len(sweep.groupings) > 1 else [])])
     if method is None:
         described = tradeoff(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
-        return name, {**described, "title": told}
+        return name, {**described, "title": title}
     described = against_strength(sweep, notion=notion, grouping=grouping, methods=[method], quality=quality)
-    return name, {**described, "title": f"{spoken(method)}: {told}"}
+    return name, {**described, "title": f"{spoken(method)}: {title}"}
 
 
 def _write(described: tuple[str, dict[str, Any]], folder: Path, formats: Sequence[str]) -> list[Path]:

@@ -11,9 +11,14 @@ import altair as alt
 
 
 def live_charts() -> dict[str, Any]:
-    """The page's charts by their places.
+    """Describe the page's charts.
 
     Field names are fixed, and colours and shapes are values: no text of the data becomes a formula.
+
+    Returns
+    -------
+    dict
+        The id of each chart's element → its Vega-Lite description.
     """
     return {"tradeoff": _tradeoff(), "rates": _rates(line=True), "relevant": _rates(line=False)}
 
@@ -70,7 +75,7 @@ def _tradeoff() -> dict[str, Any]:
 
 
 def _rates(*, line: bool) -> dict[str, Any]:
-    """Data sets: rates (a line a group), fourfifths, now; x is the strength's number, so that it runs as the slider."""
+    """Data sets: rates (one line per group), fourfifths, now; x is the strength's number, as on the slider."""
     label = "grid[datum.value] == null ? '' : format(grid[datum.value], '.2~r')"
     x = alt.X("i:Q", title="strength", scale=alt.Scale(nice=False)).axis(
         labelExpr=label, grid=False, values=alt.ExprRef("ticks")

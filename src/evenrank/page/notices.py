@@ -8,5 +8,16 @@ NOTICES = "THIRD_PARTY_NOTICES.txt"
 
 
 def with_notices(script: str) -> str:
-    """The charts' library with the notices that its licences ask for, as a comment before it."""
+    """Put the notices that licences ask for before the charts' library, as a comment.
+
+    Parameters
+    ----------
+    script : str
+        The library's code.
+
+    Returns
+    -------
+    str
+        The comment and the code.
+    """
     return f"/*!\n{text_of(NOTICES)}*/\n{script}"

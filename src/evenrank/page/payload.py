@@ -22,7 +22,18 @@ TITLE = 160  # characters of a query's or item's text
 
 
 def payload(sweep: Sweep) -> dict[str, Any]:
-    """Everything that changes with a selector or the slider; settings are [grouping][method][notion][k]."""
+    """Collect everything that changes with a selector or the slider.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The sweep.
+
+    Returns
+    -------
+    dict
+        Values of JSON; "settings" are [grouping][method][notion][k].
+    """
     qualities = [name for name in SHORT_TITLES if f"{name}@{sweep.ks[0]}" in sweep.columns]
     build = _Builder(sweep, qualities)
     settings = [
@@ -60,7 +71,7 @@ def payload(sweep: Sweep) -> dict[str, Any]:
 
 
 def start(sweep: Sweep) -> dict[str, int]:
-    """What the page shows first: the cut-off nearest to half of a usual list, where a gap can show best."""
+    """Choose what the page shows first: equal opportunity at the cut-off nearest to half of a median list."""
     median = sweep.about.get("lists", {}).get("median", 2 * sweep.ks[-1])
     k = min(range(len(sweep.ks)), key=lambda i: (abs(2 * sweep.ks[i] - median), sweep.ks[i]))
     wanted = sweep.notions.index("equal_opportunity") if "equal_opportunity" in sweep.notions else 0
@@ -68,21 +79,38 @@ def start(sweep: Sweep) -> dict[str, int]:
 
 
 def repeats(sweep: Sweep) -> int:
-    """Folds or seeds that are done."""
+    """Count the folds or seeds that are done."""
     return len(set(zip(sweep.columns["fold"], sweep.columns["seed"], strict=True)))
 
 
 def group_shares(sweep: Sweep, grouping: str) -> dict[str, float]:
-    """The groups of a grouping, in the order of their numbers, with their shares of the rows."""
+    """Give the groups of a grouping, in the order of their numbers, with their shares of the rows."""
     groups = sweep.about.get("groups", {})
-    own = groups.get(grouping)
-    return (
-        dict(own) if isinstance(own, dict) else {} if any(isinstance(one, dict) for one in groups.values()) else groups
-    )
+    shares = groups.get(grouping)
+    if isinstance(shares, dict):
+        return dict(shares)
+    return {} if any(isinstance(entry, dict) for entry in groups.values()) else groups
 
 
 def rates_at(sweep: Sweep, name: str, grouping: str, method: str, notion: str, k: int) -> NDArray[np.float64]:
-    """Each group's selection rate at each strength, (groups, strengths); NaN where the sweep has none."""
+    """Look up each group's selection rate at each strength.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The sweep.
+    name : str
+        "selection_rate", or "selection_rate_relevant" for relevant items only.
+    grouping, method, notion : str
+        Which curve.
+    k : int
+        The cut-off.
+
+    Returns
+    -------
+    array of float
+        (groups, strengths); NaN where the sweep has none.
+    """
     count = len(group_shares(sweep, grouping))
     columns = [f"{name}_{code}@{k}" for code in range(count)]
     length = len(sweep.along(f"{notion}@{k}", notion, method=method, grouping=grouping)[0])
@@ -97,7 +125,7 @@ def rates_at(sweep: Sweep, name: str, grouping: str, method: str, notion: str, k
 
 
 class _Once:
-    """Values that several settings share, each kept once."""
+    """Values that several settings share; each is kept once."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -132,45 +160,45 @@ class _Builder:
         if key not in self._curves:
             sweep = self.sweep
             run = len(sweep.along(f"{notion}@{k}", notion, method=method, grouping=grouping)[0])
-            found = sweep.curve(notion, k, method=method, quality=quality, grouping=grouping) if run else None
-            self._curves[key] = found
+            curve = sweep.curve(notion, k, method=method, quality=quality, grouping=grouping) if run else None
+            self._curves[key] = curve
         return self._curves[key]
 
     def setting(self, grouping: str, method: str, notion: str, k: int) -> dict[str, Any] | None:
         """One curve: its own numbers, and the place of those it shares with other notions; None if it was not run."""
         sweep = self.sweep
-        curves = [self.curve(grouping, method, notion, k, name) for name in self.qualities]
-        found = [curve for curve in curves if curve is not None]
-        if not found:
+        by_quality = [self.curve(grouping, method, notion, k, name) for name in self.qualities]
+        curves = [curve for curve in by_quality if curve is not None]
+        if not curves:
             return None
         rates = [rates_at(sweep, name, grouping, method, notion, k) for name in (RATE, RELEVANT_RATE)]
         groups = list(group_shares(sweep, grouping))
         at_0 = Rates(groups, rates[0][:, 0], rates[1][:, 0])
-        told = [
+        stories = [
             story(curve, at_0, others=self.others(curve, quality))
-            for curve, quality in zip(found, self.qualities, strict=True)
+            for curve, quality in zip(curves, self.qualities, strict=True)
         ]
         shared = {
-            "quality": [numbers(curve.quality) for curve in found],
-            "error": [numbers(curve.quality_error) for curve in found],
-            "rates": [numbers(one) for one in rates[0]],
-            "relevant": [numbers(one) for one in rates[1]],
+            "quality": [numbers(curve.quality) for curve in curves],
+            "error": [numbers(curve.quality_error) for curve in curves],
+            "rates": [numbers(rate) for rate in rates[0]],
+            "relevant": [numbers(rate) for rate in rates[1]],
         }
         return {
-            "violation": numbers(np.round(found[0].violation, DECIMALS)),
-            "error": numbers(found[0].violation_error),
+            "violation": numbers(np.round(curves[0].violation, DECIMALS)),
+            "error": numbers(curves[0].violation_error),
             "shared": self.shared.add(shared),
-            "best": [curve.best for curve in found],
-            "worse": ["".join("1" if one else "0" for one in curve.worse) for curve in found],
-            "story": [[one.answer, *one.uneven, *one.free, *one.further] for one in told],
+            "best": [curve.best for curve in curves],
+            "worse": ["".join("1" if worse else "0" for worse in curve.worse) for curve in curves],
+            "story": [[part.answer, *part.uneven, *part.no_loss, *part.further] for part in stories],
             "tops": self._tops(grouping, method, notion, k),
         }
 
     def others(self, curve: Curve, quality: str) -> list[Curve]:
         """The same setting's curves of the other methods."""
         names = [name for name in self.sweep.methods if name != curve.method]
-        found = [self.curve(curve.grouping, name, curve.notion, curve.k, quality) for name in names]
-        return [other for other in found if other is not None]
+        curves = [self.curve(curve.grouping, name, curve.notion, curve.k, quality) for name in names]
+        return [other for other in curves if other is not None]
 
     def front(self, grouping: str, notion: str, k: int, quality: str) -> list[list[int]]:
         """Method and strength of each point that no other point of any method beats, most even first."""
@@ -186,19 +214,31 @@ class _Builder:
         return [[points[i][0], points[i][1]] for i in chosen.tolist()]
 
     def _tops(self, grouping: str, method: str, notion: str, k: int) -> int | None:
-        found = None if self.sweep.examples is None else self.sweep.examples.tops
-        for key in ((method, grouping, one, cut) for one in (notion, ANY) for cut in (k, None)):
-            if found and key in found:
+        tops = None if self.sweep.examples is None else self.sweep.examples.tops
+        for key in ((method, grouping, name, cut) for name in (notion, ANY) for cut in (k, None)):
+            if tops and key in tops:
                 if key not in self._packed:
                     self._packed[key] = len(self.tops)
-                    self.tops.append([runs(top) for top in found[key]])
+                    self.tops.append([runs(top) for top in tops[key]])
                 return self._packed[key]
         return None
 
 
 def runs(top: NDArray[np.int16]) -> str:
-    """A query's top places along the strengths, (places, strengths), as the strengths at which they change.
+    """Write a query's top places along the strengths as the strengths at which they change.
 
+    Parameters
+    ----------
+    top : array of int
+        Item numbers, (places, strengths); -1 where a list is shorter.
+
+    Returns
+    -------
+    str
+        "strength number:items" for each change; empty if the query was not tested.
+
+    Examples
+    --------
     >>> runs(np.array([[3, 3, 1], [1, 1, 3], [-1, -1, -1]], np.int16))
     '0:3,1;2:1,3'
     """
@@ -262,5 +302,5 @@ def _student(number: int) -> float:
 
 
 def numbers(values: NDArray[np.float64]) -> list[float | None]:
-    """Short decimals; JSON has no NaN, null stands for it."""
+    """Round values for JSON, which has no NaN: null stands for it."""
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]

@@ -24,7 +24,7 @@ DECISIONS = (
     "NDCG leaves out queries with nothing relevant; P@k divides by k even if a list is shorter.",
     "Training lowers the gap between the groups' scores; what is reported is the gap between their rates of reaching "
     "the top k, on queries that the model has not seen.",
-    "The gap is averaged over repeats first, and its fall is taken of the averages.",
+    "The gap is averaged over repeats first; its reduction is that of the averages.",
     "DELTR and FA*IR protect one group: the smaller one in training, unless the method's name says otherwise. FA*IR "
     "re-orders the ranking of strength 0.",
 )
@@ -32,7 +32,17 @@ DECISIONS = (
 
 @dataclass(frozen=True)
 class Promise:
-    """What can be promised for one grouping and notion, by their numbers; ``shown`` if the page opens with it."""
+    """What can be promised for one grouping and notion.
+
+    Attributes
+    ----------
+    grouping, notion : int
+        Their numbers in the page's selectors.
+    shown : bool
+        Whether the page opens with it.
+    sentences : list of str
+        What is promised.
+    """
 
     grouping: int
     notion: int
@@ -41,7 +51,7 @@ class Promise:
 
 
 def how_sure(sweep: Sweep) -> str:
-    """What the errors are and what they do not cover."""
+    """Say what the errors are and what they do not cover."""
     if sweep.spread == "standard error":
         errors = (
             f"± is the standard error over {sweep.about.get('folds', 'the')} folds: every query is tested once, by a "
@@ -53,13 +63,13 @@ def how_sure(sweep: Sweep) -> str:
         errors = f"± is the standard deviation between {between}."
     return errors + (
         " A strength counts as significantly worse if its mean quality is below that of strength 0 by more than both "
-        "errors together. Many strengths were looked at: the best free one is somewhat flattered by chance, so test "
-        "the one you choose on fresh queries."
+        "errors together. Many strengths were compared, so chance flatters the best one at no significant loss: "
+        "test the one you choose on fresh queries."
     )
 
 
 def promises(sweep: Sweep) -> list[Promise]:
-    """What can be promised for new queries, for each grouping and notion."""
+    """Say what can be promised for new queries, for each grouping and notion."""
     first, shares = start(sweep), sweep.about.get("shares", {})
     return [
         Promise(
@@ -74,7 +84,7 @@ def promises(sweep: Sweep) -> list[Promise]:
 
 
 def _promises(sweep: Sweep, grouping: str, notion: str, shares: dict[str, float] | None) -> list[str]:
-    """What the theorem and a certificate say for this many queries; a vacuous bound is called so."""
+    """What the theorem and a certificate say for this number of queries; a vacuous bound is called so."""
     about = sweep.about
     if not shares or not all((shares[name] or 0) > 0 for name in ("theorem", "longest")):  # None: it was not defined
         return ["No bound can be stated: a group has no such items, or the run did not note the sizes it needs."]
@@ -91,13 +101,17 @@ def _promises(sweep: Sweep, grouping: str, notion: str, shares: dict[str, float]
         theorem = f"adds {float(claim):.3f} to the gap seen in training"
     tested = int(about.get("tested", queries))
     folds = int(about.get("folds", 1)) if sweep.spread == "standard error" else 1
-    own = int(about.get("tested_each", max(1, tested // folds)))
-    plan = bounds.planned(notion, n_queries=own, min_share=shares["longest"], delta=DELTA, groups=groups)
+    tested_each = int(about.get("tested_each", max(1, tested // folds)))
+    plan = bounds.planned(notion, n_queries=tested_each, min_share=shares["longest"], delta=DELTA, groups=groups)
     enough = bounds.queries_needed(notion, EPSILON, min_share=shares["longest"], delta=DELTA, groups=groups)
     if plan.vacuous:
-        certificate = f"a certificate would say nothing: the {own:,} queries each model was tested on are too few"
+        certificate = (
+            f"a certificate would say nothing: the {tested_each:,} queries each model was tested on are too few"
+        )
     else:
-        certificate = f"the {own:,} queries each model was tested on certify the gap seen plus {float(plan):.3f}"
+        certificate = (
+            f"the {tested_each:,} queries each model was tested on certify the gap seen plus {float(plan):.3f}"
+        )
     return [
         f"The published theorem behind the regulariser, which covers every linear ranker at once, {theorem}. A margin "
         f"of {EPSILON} would take {needed:,} queries. It is its authors' claim, for item-by-item decisions on lists of "
@@ -109,7 +123,20 @@ def _promises(sweep: Sweep, grouping: str, notion: str, shares: dict[str, float]
 
 
 def how_made(sweep: Sweep, source: str = "") -> list[tuple[str, str]]:
-    """Data, methods, versions and command: the name of each fact, and the fact."""
+    """List how the numbers were made: data, methods, versions and command.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The sweep.
+    source : str
+        Where the data comes from.
+
+    Returns
+    -------
+    list of (str, str)
+        The name of each fact, and the fact.
+    """
     about = sweep.about
     facts: list[tuple[str, str]] = []
     if source:
@@ -137,7 +164,7 @@ def how_made(sweep: Sweep, source: str = "") -> list[tuple[str, str]]:
 def _method(sweep: Sweep, name: str) -> str:
     known = METHODS.get(name)
     strengths = np.unique(
-        [s for s, own in zip(sweep.columns["strength"], sweep.columns["method"], strict=True) if own == name]
+        [s for s, method in zip(sweep.columns["strength"], sweep.columns["method"], strict=True) if method == name]
     )
     swept = f"{len(strengths)} strengths, {strengths[0]:.3g} to {strengths[-1]:.3g}"
     settings = sweep.about.get("settings", {}).get(name)

@@ -27,8 +27,8 @@
     const text = Math.abs(value).toFixed(digits);
     return Number(text) === 0 ? text : (value > 0 ? "+" : "−") + text;
   };
-  const fall = (before, after) => (before > 0 && after !== null ? (before - after) / before : null);
-  const fallText = (part) => {
+  const reduction = (before, after) => (before > 0 && after !== null ? (before - after) / before : null);
+  const reductionText = (part) => {
     if (part === null) return "–";
     const text = Math.abs(100 * part).toFixed(0);
     return text === "0" ? "as large as" : `${text}% ${part > 0 ? "below" : "above"}`;
@@ -107,7 +107,7 @@
     [...$("method").options].forEach((option, i) => (option.disabled = !setting(i)));
     const own = setting();
     const story = own.story[chosen.quality];
-    ["answer", "uneven-figure", "uneven", "free-figure", "free", "further-figure", "further"].forEach(
+    ["answer", "uneven-figure", "uneven", "no-loss-figure", "no-loss", "further-figure", "further"].forEach(
       (id, i) => ($(id).textContent = story[i]),
     );
     const slider = $("strength");
@@ -136,16 +136,16 @@
   function everyStrength() {
     const own = setting();
     const numbers = shared();
-    head($("every"), ["strength", quality(), "gap", "gap falls by", "four-fifths ratio", "quality"]);
+    head($("every"), ["strength", quality(), "gap", "reduction", "four-fifths ratio", "quality"]);
     const lines = grid().map((strength, i) => {
-      const part = fall(own.violation[0], own.violation[i]);
+      const part = reduction(own.violation[0], own.violation[i]);
       const line = row([
         strengthText(strength),
         withError(numbers.quality[chosen.quality][i], numbers.error[chosen.quality][i]),
         withError(own.violation[i], own.error[i]),
         part === null ? "–" : `${signed(100 * part, 0)}%`,
         fixed(ratio(numbers.rates, i), 2),
-        own.worse[chosen.quality][i] === "1" ? worseText() : i === best() ? "best free" : "",
+        own.worse[chosen.quality][i] === "1" ? worseText() : i === best() ? "best at no loss" : "",
       ]);
       return line;
     });
@@ -206,7 +206,7 @@
   function tradeoffData() {
     const mine = points(chosen.method);
     const front = data.fronts[chosen.grouping][chosen.notion][chosen.k][chosen.quality];
-    const marks = [[0, "circle", "no mitigation"], ...(best() ? [[best(), "diamond", "best free"]] : [])];
+    const marks = [[0, "circle", "no mitigation"], ...(best() ? [[best(), "diamond", "best at no loss"]] : [])];
     return {
       points: data.methods.flatMap((_, i) => (i === chosen.method ? [] : points(i))).concat(mine),
       errors: mine,
@@ -255,9 +255,9 @@
       `${fixed(numbers.quality[chosen.quality][0])}; at strength ${strengthText(grid()[i])} ${fixed(own.violation[i])} and ` +
       `${fixed(numbers.quality[chosen.quality][i])}. All numbers are in the table below the chart.`);
     for (const name of ["rates", "relevant"]) {
-      const told = data.groups[chosen.grouping].map((group, g) => `${group} ${share(numbers[name][g][i])}`).join(", ");
+      const rates = data.groups[chosen.grouping].map((group, g) => `${group} ${share(numbers[name][g][i])}`).join(", ");
       const among = name === "rates" ? "all" : "relevant";
-      $(name).setAttribute("aria-label", `Chart of selection rates among ${among} items against strength. At the chosen strength: ${told}.`);
+      $(name).setAttribute("aria-label", `Chart of selection rates among ${among} items against strength. At the chosen strength: ${rates}.`);
     }
   }
 
@@ -275,12 +275,12 @@
     const [q, e] = [numbers.quality[chosen.quality], numbers.error[chosen.quality]];
     const strength = strengthText(grid()[i]);
     const worse = own.worse[chosen.quality][i] === "1";
-    const part = fall(own.violation[0], own.violation[i]);
+    const part = reduction(own.violation[0], own.violation[i]);
     $("strength-value").textContent = strength;
     $("strength").setAttribute("aria-valuetext", `strength ${strength}`);
     const now = $("now");
     const verdict = element("span", worse ? worseText() : i === 0 ? "no mitigation" : `not ${worseText()}`, worse ? "bad" : "good");
-    const gap = part === null || i === 0 ? "" : ` (${fallText(part)} none)`;
+    const gap = part === null || i === 0 ? "" : ` (${reductionText(part)} none)`;
     now.replaceChildren(
       `Gap ${withError(own.violation[i], own.error[i])}${gap} · ${quality()} ${withError(q[i], e[i])} · `, verdict,
     );
@@ -288,7 +288,7 @@
     $("state").textContent = `Shown: ${data.notions[chosen.notion].name}, top ${k()}${by}, ` +
       `method ${data.methods[chosen.method].name}, strength ${strength}.`;
     $("to-none").disabled = i === 0;
-    $("to-free").disabled = i === best();
+    $("to-best").disabled = i === best();
     showNumbers();
     showInterval();
     [...$("every").tBodies[0].rows].forEach((line, place) => line.classList.toggle("here", place === i));
@@ -332,7 +332,7 @@
     const [v, e] = [own.violation[i], own.error[i]];
     const [q, d] = [numbers.quality[chosen.quality][i], numbers.error[chosen.quality][i]];
     if (v === null || q === null) {
-      $("interval").textContent = "What is not defined has no interval.";
+      $("interval").textContent = "There is no interval: the gap or the quality is not defined.";
       return;
     }
     if (e === null || d === null) {
@@ -449,8 +449,8 @@
       }
       return [...counts].map(([name, count]) => `${count} of ${name}`).join(", ");
     };
-    const told = come.length ? `In: ${by(come)}. Out: ${by(gone)}.` : `The same items stay in the ${keptName()}.`;
-    made.append(element("p", `${told} Relevant in the ${keptName()}: ${one.relevant[0]} → ${one.relevant[1]}.`, "small soft"));
+    const changes = come.length ? `In: ${by(come)}. Out: ${by(gone)}.` : `The same items stay in the ${keptName()}.`;
+    made.append(element("p", `${changes} Relevant in the ${keptName()}: ${one.relevant[0]} → ${one.relevant[1]}.`, "small soft"));
     const both = element("div", undefined, "lists");
     both.append(ranked("Before", one.before, one, (id) => (one.after.includes(id) ? ["", ""] : ["out", "moves out"])));
     both.append(ranked("After", one.after, one, (id, place) => {
@@ -502,7 +502,7 @@
     chosen.strength = best();
     $("strength").addEventListener("input", (event) => moveTo(Number(event.target.value)));
     $("to-none").addEventListener("click", () => moveTo(0));
-    $("to-free").addEventListener("click", () => moveTo(best()));
+    $("to-best").addEventListener("click", () => moveTo(best()));
     $("order").addEventListener("change", () => { chosen.page = 0; showExamples(); });
     $("previous").addEventListener("click", () => { chosen.page -= 1; showExamples(); });
     $("following").addEventListener("click", () => { chosen.page += 1; showExamples(); });

@@ -1,4 +1,4 @@
-"""`report.html`: one self-contained file from a sweep. Text from data is escaped by templates, or set by the script.
+"""`report.html`: one self-contained file from a sweep; templates escape all text from data.
 
 The public names `sweep` and `Sweep` are taken from here, so that a sweep in a notebook knows its page.
 """
@@ -23,7 +23,17 @@ __all__ = ["Sweep", "answer", "report_page", "sweep"]
 
 @dataclass(frozen=True)
 class Summary:
-    """What can be had without a loss, of one grouping and quality measure, by their numbers."""
+    """The gaps at no significant quality loss, for one grouping and one quality measure.
+
+    Attributes
+    ----------
+    grouping, quality : int
+        Their numbers in the page's selectors.
+    table : Table
+        One row per notion, method and k.
+    note : str
+        What the heads of the table mean.
+    """
 
     grouping: int
     quality: int
@@ -32,12 +42,25 @@ class Summary:
 
 
 def report_page(sweep: Sweep, *, title: str = TITLE, subtitle: str = "", made: str = "", whole: bool = True) -> str:
-    """A sweep as a page that needs no network (or, with ``whole=False``, as the piece that a notebook shows).
+    """Write a sweep as a page that needs no network.
 
     Parameters
     ----------
-    subtitle : a line on the data; by default its size and groups
-    made : a line on where the data come from, for the section on how the numbers were made
+    sweep : Sweep
+        What `evenrank.sweep` returned or `Sweep.load` read.
+    title : str
+        The page's title.
+    subtitle : str
+        One line about the data; by default its size and groups.
+    made : str
+        One line about where the data comes from, for the section on how the numbers were made.
+    whole : bool
+        False for the piece that a notebook shows instead of the page.
+
+    Returns
+    -------
+    str
+        HTML.
     """
     import vl_convert
 
@@ -48,7 +71,7 @@ def report_page(sweep: Sweep, *, title: str = TITLE, subtitle: str = "", made: s
     data = payload(sweep)
     first = data["start"]
     chosen = data["settings"][first["grouping"]][first["method"]][first["notion"]][first["k"]]
-    parts = ("answer", "uneven_figure", "uneven", "free_figure", "free", "further_figure", "further")
+    parts = ("answer", "uneven_figure", "uneven", "no_loss_figure", "no_loss", "further_figure", "further")
     return page(
         "report.html",
         title,
@@ -145,8 +168,8 @@ def _summary(sweep: Sweep, grouping_number: int, quality_number: int) -> Summary
     several = len(sweep.methods) > 1
     grouping, quality = sweep.groupings[grouping_number], _qualities(sweep)[quality_number]
     name = f"{SHORT_TITLES[quality]}@k"
-    head = ["notion", *(["method"] if several else []), "k", "gap now", "gap at best free", "falls by", "mean fall"]
-    head += [f"{name} now", f"{name} at best free", "strength"]
+    head = ["notion", *(["method"] if several else []), "k", "gap now", "gap at no loss"]
+    head += ["reduction", "mean reduction", f"{name} now", f"{name} at no loss", "strength"]
     rows = []
     for n, notion in enumerate(sweep.notions):
         for m, method in enumerate(sweep.methods):
@@ -163,8 +186,8 @@ def _summary(sweep: Sweep, grouping_number: int, quality_number: int) -> Summary
                 rows.append(Row(cells, {"data-grouping": "", "data-notion": n, "data-method": m, "data-k": j}))
     by = f" Groups by {spoken(grouping)}." if len(sweep.groupings) > 1 else ""
     note = (
-        "Best free: the most even strength whose quality is not significantly worse than without mitigation. "
-        f"Mean fall: over all such strengths.{by}"
+        "At no loss: at the strength with the smallest gap whose quality is not significantly worse than without "
+        f"mitigation. Mean reduction: over all strengths at no significant quality loss.{by}"
     )
     return Summary(grouping_number, quality_number, Table("Summary", head, rows, words=2 if several else 1), note)
 

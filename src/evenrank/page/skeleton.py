@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
-    """The cells of a table's row, the first being its heading, and the attributes of its element."""
+    """One row of a table.
+
+    Attributes
+    ----------
+    cells : sequence of str
+        The first is the row's heading.
+    attributes : mapping
+        Those of its element.
+    """
 
     cells: Sequence[str]
     attributes: Mapping[str, str | int] = field(default_factory=dict)
@@ -31,7 +39,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table under a label for screen readers; the first ``words`` columns are text, the rest numbers."""
+    """A table of a page.
+
+    Attributes
+    ----------
+    label : str
+        For screen readers.
+    head : sequence of str
+        Names of the columns.
+    rows : sequence of Row
+        Its rows.
+    words : int
+        The number of columns, from the left, that hold text and not numbers.
+    """
 
     label: str
     head: Sequence[str]
@@ -40,12 +60,12 @@ class Table:
 
 
 def text_of(name: str) -> str:
-    """A file of this package."""
+    """Read a file of this package."""
     return files("evenrank.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def trusted(text: str) -> Markup:
-    """Text that goes into a page as it is.
+    """Mark text that goes into a page as it is.
 
     Only files of this package, the charts' library and pictures that it drew may pass here, never text from data.
     """
@@ -56,27 +76,27 @@ def trusted(text: str) -> Markup:
 
 @cache
 def environment() -> Environment:
-    """Where all templates are rendered: every value is escaped, and one that is missing is an error."""
+    """Give the environment of all templates: every value is escaped, and a missing one is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("evenrank.page"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["own_file"] = lambda name: trusted(text_of(name))
-    made.globals["version"] = __version__
+    templates.globals["own_file"] = lambda name: trusted(text_of(name))
+    templates.globals["version"] = __version__
     # The filter tojson writes "<", ">", "&" and "'" as escapes of JSON, so no text can end the element it stands in.
-    made.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    return made
+    templates.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    return templates
 
 
 def page(
     template: str, title: str, *, scripts: Sequence[str] = (), data: Mapping[str, Any] | None = None, **parts: Any
 ) -> str:
-    """A whole page from a template that fills ``page.html``.
+    """Render a whole page from a template that fills ``page.html``.
 
     The content security policy lets exactly these scripts run and nothing be fetched, so that text which slipped
     through as markup could still do nothing.
@@ -92,7 +112,12 @@ def page(
     data : mapping of str to JSON values, optional
         What the scripts read, by the id of its element.
     **parts
-        What the template asks for besides.
+        What else the template needs.
+
+    Returns
+    -------
+    str
+        HTML.
     """
     return (
         environment()
@@ -108,7 +133,7 @@ def page(
 
 
 def piece(template: str, **parts: Any) -> str:
-    """What a notebook shows, from a template that fills ``piece.html``."""
+    """Render what a notebook shows, from a template that fills ``piece.html``."""
     return environment().get_template(template).render(**parts)
 
 

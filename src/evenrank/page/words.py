@@ -1,4 +1,4 @@
-"""A sweep in plain words: how uneven the ranker is and to whom, what comes free, what the next step costs."""
+"""A sweep in plain words: how uneven the ranker is and to whom, how far the gap falls at no loss, what more costs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,18 @@ MEANING = {
 
 
 def answer(curve: Curve) -> str:
-    """What comes free, in one sentence."""
+    """Say in one sentence how far a curve's gap falls at no significant quality loss.
+
+    Parameters
+    ----------
+    curve : Curve
+        One method, notion and k of a sweep.
+
+    Returns
+    -------
+    str
+        The sentence; it says so where the gap is not defined, is 0, or cannot be lowered at no loss.
+    """
     name = spoken(curve.notion).capitalize()
     k = curve.k
     if np.isnan(curve.violation[0]):
@@ -50,7 +61,17 @@ def _a(curve: Curve) -> str:
 
 @dataclass(frozen=True)
 class Rates:
-    """Each group's selection rate at strength 0, among all items and among relevant ones; NaN where not known."""
+    """Each group's selection rate at strength 0; NaN where it is not known.
+
+    Attributes
+    ----------
+    groups : sequence of str
+        The groups' names.
+    overall : array of float
+        Rates among all items, (groups,).
+    relevant : array of float
+        Rates among relevant items, (groups,).
+    """
 
     groups: Sequence[str]
     overall: NDArray[np.float64]
@@ -59,40 +80,81 @@ class Rates:
 
 @dataclass(frozen=True)
 class Story:
-    """The answer of one setting: a sentence, and three findings of a large figure and a text each."""
+    """The answer of one setting: a sentence, and three findings of a large figure and a text each.
+
+    Attributes
+    ----------
+    answer : str
+        The sentence.
+    uneven : tuple of str
+        The gap now, and which group is behind.
+    no_loss : tuple of str
+        The reduction at no significant quality loss, and its strength.
+    further : tuple of str
+        What the next smaller gap costs.
+    """
 
     answer: str
     uneven: tuple[str, str]
-    free: tuple[str, str]
+    no_loss: tuple[str, str]
     further: tuple[str, str]
 
 
 def next_step(curve: Curve) -> int | None:
-    """The cheapest strength that is more even than the best free one and significantly worse in quality, if any."""
+    """Find the cheapest strength with a smaller gap than `Curve.best` has and significantly worse quality.
+
+    Parameters
+    ----------
+    curve : Curve
+        One method, notion and k of a sweep.
+
+    Returns
+    -------
+    int or None
+        The strength's number; None if there is none.
+    """
     lower = curve.worse & (curve.violation < curve.violation[curve.best])
     return int(np.argmax(np.where(lower, curve.quality, -np.inf))) if lower.any() else None
 
 
 def story(curve: Curve, rates: Rates, *, others: Sequence[Curve] = ()) -> Story:
-    """One curve in words; ``others`` are the curves of the other methods, if there are any."""
+    """Put one curve into words.
+
+    Parameters
+    ----------
+    curve : Curve
+        One method, notion and k of a sweep.
+    rates : Rates
+        The groups' selection rates at strength 0.
+    others : sequence of Curve
+        The same setting's curves of the other methods, if there are any.
+
+    Returns
+    -------
+    Story
+        The answer and its three findings.
+    """
     method = spoken(curve.method) if others else ""
     quality = short_title(*MeasureAt.of(curve.quality_name))
     gap, by = f"{spoken(curve.notion)} gap at {curve.k}", f"With {method}, the" if method else "The"
     gap += _at_whose_expense(curve, rates)
     if np.isnan(curve.violation[0]) or np.isnan(curve.quality[0]):
         missing = "gap" if np.isnan(curve.violation[0]) else quality
-        told = (
+        undefined = (
             f"The {spoken(curve.notion)} gap at {curve.k} cannot be weighed: the {missing} is not defined, because the "
             "items it needs are missing."
         )
-        return Story(told, ("–", told), ("–", "Nothing can be said."), ("–", "Nothing can be said."))
+        return Story(undefined, ("–", undefined), ("–", "Nothing can be said."), ("–", "Nothing can be said."))
     return Story(
-        _answer(curve, gap, by, quality), _uneven(curve, rates), _free(curve, quality), _further(curve, quality, others)
+        _answer(curve, gap, by, quality),
+        _uneven(curve, rates),
+        _no_loss(curve, quality),
+        _further(curve, quality, others),
     )
 
 
 def _of_interest(curve: Curve, rates: Rates) -> tuple[NDArray[np.float64], str]:
-    """The rates that the notion compares, and the items they are of; of all items where no others are known."""
+    """The rates that the notion compares, and whose rates they are; all items' where no others are known."""
     if curve.notion != "demographic_parity" and np.isfinite(rates.relevant).sum() > 1:
         return rates.relevant, "relevant items"
     return rates.overall, "items"
@@ -106,7 +168,7 @@ def _at_whose_expense(curve: Curve, rates: Rates) -> str:
     return f",{mostly} at the expense of {quoted(rates.groups[int(np.nanargmin(values))])},"
 
 
-def _is_free(curve: Curve) -> bool:
+def _falls_at_no_loss(curve: Curve) -> bool:
     return curve.best > 0 and curve.max_reduction > 0
 
 
@@ -114,18 +176,20 @@ def _answer(curve: Curve, gap: str, by: str, quality: str) -> str:
     start, best, step = curve.violation[0], curve.best, next_step(curve)
     if curve.even:
         return f"The {spoken(curve.notion)} gap at {curve.k} is 0: there is nothing to mitigate."
-    if _is_free(curve):
-        told = (
+    if _falls_at_no_loss(curve):
+        reduced = (
             f"{by} {gap} can fall {percent(curve.max_reduction)} ({start:.3f} → {curve.violation[best]:.3f}) with no "
             f"{_significant(curve)}loss of {quality} ({curve.quality[0]:.3f} → {curve.quality[best]:.3f}); "
         )
         if step is None:
-            return told + "no strength tried brings it further down."
-        return told + f"beyond that, going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
-    told = f"{by} {gap} is {start:.3f}, and none of the strengths tried lowers it without {_a(curve)}loss"
+            return reduced + "no strength tried brings it further down."
+        return (
+            f"{reduced}beyond that, going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
+        )
+    costly = f"{by} {gap} is {start:.3f}, and none of the strengths tried lowers it without {_a(curve)}loss"
     if step is None:
-        return f"{told}, nor with one." if len(curve.strengths) > 1 else f"{by} {gap} is {start:.3f}."
-    return f"{told}: going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
+        return f"{costly}, nor with one." if len(curve.strengths) > 1 else f"{by} {gap} is {start:.3f}."
+    return f"{costly}: going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
 
 
 def _loss(curve: Curve, step: int) -> str:
@@ -159,13 +223,13 @@ def _four_fifths(rates: Rates, *, relevant: bool) -> str:
     return f"{counted} lowest rate is {ratio:.2f} of the highest, {verdict}."
 
 
-def _free(curve: Curve, quality: str) -> tuple[str, str]:
+def _no_loss(curve: Curve, quality: str) -> tuple[str, str]:
     best = curve.best
     if curve.even:
         return "–", "There is no gap to lower."
     if not (curve.violation < curve.violation[0]).any():
         return "nothing", "No strength tried lowers the gap."
-    if not _is_free(curve):
+    if not _falls_at_no_loss(curve):
         by = " by more than its error" if _significant(curve) else ""
         return "nothing", f"Every strength that lowers the gap also lowers {quality}{by}."
     drop = curve.quality[0] - curve.quality[best]
@@ -181,17 +245,17 @@ def _further(curve: Curve, quality: str, others: Sequence[Curve]) -> tuple[str, 
     step, elsewhere = next_step(curve), _elsewhere(curve, quality, others)
     if step is None:
         return "none found", f"No strength tried makes the gap smaller still, at any price.{elsewhere}"
-    told = ": significantly lower" if _significant(curve) else ""
+    verdict = ": significantly lower" if _significant(curve) else ""
     return (
         f"−{_loss(curve, step)} {quality}",
         f"The cheapest smaller gap, {curve.violation[step]:.3f} at strength {curve.strengths[step]:.3g}, has "
-        f"{quality} {curve.quality[step]:.3f} instead of {curve.quality[0]:.3f}{told}.{elsewhere}",
+        f"{quality} {curve.quality[step]:.3f} instead of {curve.quality[0]:.3f}{verdict}.{elsewhere}",
     )
 
 
 def _elsewhere(curve: Curve, quality: str, others: Sequence[Curve]) -> str:
-    """The smallest gap that another method reaches, if it is smaller than any of this one."""
-    lowest = [(one, int(np.nanargmin(one.violation))) for one in others if not np.isnan(one.violation).all()]
+    """The smallest gap of another method, if it is smaller than every gap of this one."""
+    lowest = [(other, int(np.nanargmin(other.violation))) for other in others if not np.isnan(other.violation).all()]
     if not lowest:
         return ""
     other, i = min(lowest, key=lambda pair: float(pair[0].violation[pair[1]]))
