@@ -23,10 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import choose
+from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.measures import parse_measure
-from evenrank.notions import NOTIONS, NotionLike, Pairs, as_notion, bind
+from evenrank.notions import NOTIONS, NotionLike, as_notion, bind
 from evenrank.query_sums import Sums
 from evenrank.statistic import Statistic, statistics
 
