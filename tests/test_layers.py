@@ -18,8 +18,8 @@ _SPEC.loader.exec_module(graph)
 LAYERS = [
     {"errors"},
     {"extras", "checks", "progress", "quiet", "wording", "rounding"},
-    {"row_checks", "frame_columns", "data", "ranking"},
-    {"notions", "losses", "targets"},
+    {"row_checks", "labels", "frame_columns", "rows", "data", "ranking"},
+    {"contrasts", "notions", "losses", "targets"},
     {"measures", "moments"},
     {"query_sums", "statistic", "intervals", "comparisons", "bounds"},
     {"io", "features", "datasets"},

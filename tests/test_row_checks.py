@@ -12,7 +12,8 @@ import pytest
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, EvenrankError
-from evenrank.row_checks import gather, group_rows, is_missing, listed, tidy_labels
+from evenrank.labels import group_rows, is_missing, tidy_labels
+from evenrank.row_checks import gather, listed
 
 GOOD = {
     "X": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],
@@ -88,7 +89,7 @@ def length(what: str) -> str:
         ({"group": [["a"], ["b"], ["a"]]}, r"group must be plain values such as text or numbers; got \['a'\]\."),
         (
             {"item_ids": ["d", "d", "d"]},
-            r"row 2: item 'd' occurs twice in query 'q1' \(first at row 0\)\. Keep one row an item\.",
+            r"row 2: item 'd' occurs twice in query 'q1' \(first at row 0\)\. Keep one row per item\.",
         ),
         (
             {"item_ids": [7, 7, 7], "qid": np.array([4, 4, 5])},
@@ -213,7 +214,7 @@ def test_long_lists_of_names_are_cut() -> None:
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 1000])
 def test_how_many_rows_are_looked_at_a_time_changes_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenrank.row_checks.LABELS", rows)
+    monkeypatch.setattr("evenrank.labels.LABELS", rows)
     labels = ["b", None, "a", float("nan"), "b", "", "c", "a"]
     query, items = [1, 1, 1, 2, 2, 2, 3, 3], ["x", "y", "z", "x", "y", "z", "x", "y"]
     data = RankingData.from_arrays(np.zeros((8, 1)), np.zeros(8), labels, query, item_ids=items)

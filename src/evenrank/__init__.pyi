@@ -14,6 +14,7 @@ from evenrank.audits.parts import Finding as Finding
 from evenrank.audits.parts import Rate as Rate
 from evenrank.comparisons import Comparison as Comparison
 from evenrank.comparisons import compare as compare
+from evenrank.contrasts import Contrast as Contrast
 from evenrank.data import RankingData as RankingData
 from evenrank.errors import ConfigError as ConfigError
 from evenrank.errors import DataError as DataError
@@ -32,7 +33,7 @@ from evenrank.intervals import interval as interval
 from evenrank.intervals import intervals as intervals
 from evenrank.io import read as read
 from evenrank.linear.deltr import DELTR as DELTR
-from evenrank.linear.deltr import deltr_path as deltr_path
+from evenrank.linear.deltr_path import deltr_path as deltr_path
 from evenrank.linear.path import FairnessPath as FairnessPath
 from evenrank.linear.path import fairness_path as fairness_path
 from evenrank.linear.path import strength_grid as strength_grid
@@ -44,7 +45,6 @@ from evenrank.methods.load import load as load
 from evenrank.methods.method import Method as Method
 from evenrank.methods.registry import METHODS as METHODS
 from evenrank.moments import Moments as Moments
-from evenrank.notions import Contrast as Contrast
 from evenrank.notions import Notion as Notion
 from evenrank.notions import violation as violation
 from evenrank.page.audit import Audit as Audit

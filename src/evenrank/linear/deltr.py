@@ -7,30 +7,22 @@ exposures. A query with one group only has no exposure term, and items of unknow
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.checks import check_number, choose
+from evenrank.checks import check_number
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.linear import lbfgs
+from evenrank.errors import ConfigError, DataError
 from evenrank.linear.base import LinearRanker
-from evenrank.linear.exposure_objective import ExposureObjective, descend, descend_halving
-from evenrank.linear.path import FairnessPath
-from evenrank.moments import group_shares
+from evenrank.linear.deltr_path import deltr_path, initial_weights
+from evenrank.linear.exposure_objective import ExposureObjective, descend
 from evenrank.progress import bar
 from evenrank.rankers.base import seed_of
 from evenrank.rankers.matching import protected_code
-from evenrank.row_checks import as_array, unmasked
-
-WEIGHTINGS = ("queries", "rows")
-SOLVERS = ("lbfgs", "gd")
-LARGEST_GAMMA = 1e9
+from evenrank.row_checks import as_array
 
 
 def _shifted(y: ArrayLike) -> ArrayLike:
@@ -38,136 +30,49 @@ def _shifted(y: ArrayLike) -> ArrayLike:
     return array - array.min() if array.dtype.kind in "fi" and array.size and array.min() < 0 else y
 
 
-def initial_weights(init: ArrayLike | None, d: int) -> NDArray[np.float64]:
-    """The given weights, (d,), or 0."""
-    if init is None:
-        return np.zeros(d)
-    init = unmasked(init, "init")
-    try:
-        weights = np.asarray(init, dtype=float)
-    except (TypeError, ValueError):
-        weights = np.full(0, np.nan)
-    if weights.shape != (d,) or not np.isfinite(weights).all():
-        raise ConfigError(f"init must be {d} finite numbers, a weight a feature; got {init!r}.")
-    return weights
-
-
-def deltr_path(
-    train: RankingData,
-    gammas: ArrayLike,
-    *,
-    protected: Any = None,
-    weighting: str = "queries",
-    solver: str = "lbfgs",
-    group_aware: bool = False,
-    max_iter: int | None = None,
-    learning_rate: float = 0.001,
-    standardize: bool = True,
-    init: ArrayLike | None = None,
-    tolerance: float = 1e-8,
-    progress: Callable[[float], None] | None = None,
-) -> tuple[FairnessPath, NDArray[np.float64]]:
-    """Train DELTR for every γ at once: the models (their ``alphas`` are the γ) and their losses, (models,).
-
-    Features are standardised, which changes no minimiser (but gd's way there; ``standardize=False`` leaves them), and
-    start at weight 0 unless ``init`` gives others, (d,) in the features' own units.
-    """
-    strengths = np.atleast_1d(np.asarray(unmasked(gammas, "gammas"), dtype=float))
-    if strengths.ndim != 1 or not (np.isfinite(strengths) & (strengths >= 0)).all():
-        raise ConfigError(f"gammas must be finite numbers ≥ 0; got {gammas!r}.")
-    choose(weighting, WEIGHTINGS, what="weighting")
-    choose(solver, SOLVERS, what="solver")
-    check_number(learning_rate, "learning_rate", above=0)
-    if max_iter is not None:
-        check_number(max_iter, "max_iter", least=1, whole=True)
-    if train.n_features == 0:
-        raise DataError("training needs at least one feature; the data has none.")
-    code = protected_code(train, protected) if strengths.any() or group_aware else -2
-    X = np.asarray(train.features, dtype=float)
-    shares = group_shares(train)
-    if group_aware:
-        X = np.hstack([X, np.append(np.arange(train.n_groups) == code, shares[code])[train.group][:, None]])
-    center, spread = X.mean(axis=0), X.std(axis=0)
-    spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
-    if not standardize:
-        center, spread = np.zeros_like(center), np.ones_like(spread)
-    if strengths.max() > LARGEST_GAMMA:
-        warnings.warn(
-            f"gamma above {LARGEST_GAMMA:g} trains as {LARGEST_GAMMA:g}: beyond it the exposure term leaves "
-            "the loss no digits",
-            DataWarning,
-            stacklevel=2,
-        )
-    used = np.minimum(strengths, LARGEST_GAMMA)
-    objective = ExposureObjective((X - center) / spread, train, used, code, weighting=weighting)
-    start = np.tile(initial_weights(init, X.shape[1]) * spread, (len(strengths), 1))
-    steps = 3000 if max_iter is None else max_iter
-    if solver == "gd":
-        theta, curve = descend(objective, start, learning_rate=learning_rate, max_iter=steps, progress=progress)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = objective(theta, np.arange(len(theta)))[0]
-        lost = np.flatnonzero(~(value <= curve[0]))
-        if len(lost):
-            warnings.warn(
-                f"gd diverged with learning_rate={learning_rate:g} at {len(lost)} of {len(strengths)} strengths (from "
-                f"gamma={strengths[lost].min():g} on); these were trained again in steps halved until they lead "
-                "downhill. Lower learning_rate, or use solver='lbfgs'",
-                DataWarning,
-                stacklevel=2,
-            )
-            theta[lost] = descend_halving(objective, lost, start[lost], learning_rate=learning_rate, max_iter=steps)
-            value = objective(theta, np.arange(len(theta)))[0]
-    else:
-        theta, value, converged = lbfgs.minimise(
-            objective, start, max_iter=steps, tolerance=tolerance, progress=progress
-        )
-        if not converged.all():
-            warnings.warn(
-                f"DELTR did not converge in {steps} iterations at {(~converged).sum()} strengths", stacklevel=2
-            )
-    coef = theta / spread
-    if not np.isfinite(coef).all():
-        raise DataError("DELTR gave weights that are not finite: features are too large. Rescale them.")
-    d = train.n_features
-    path = FairnessPath(
-        coef=coef[:, :d],
-        intercept=np.zeros(len(strengths)),
-        alphas=strengths,
-        notions=("disparate_exposure",) * len(strengths),
-        feature_names=train.feature_names,
-        group_names=train.group_names,
-        residual=np.full(len(strengths), np.nan),
-        group_offset=coef[:, d:] * (np.arange(train.n_groups) == code) if group_aware else None,
-        shares=shares if group_aware else None,
-        steps=steps,
-    )
-    return path, value
-
-
 class DELTR(LinearRanker):
     """Linear ListNet with γ · (max(0, exposure of the others − exposure of the protected))² in each query.
 
     Parameters
     ----------
-    gamma : strength of the exposure term
-    protected : label of the protected group; None is the smaller group in training
-    reference : reproduce the published package 1.0.2: its loss (a query counts once a row), its gradient (whose
-        exposure part is not the loss' own), its steps, start and standardisation; see docs/decisions/0008. X then holds
-        the protected column as a feature, and ``coef_`` stays in the standardised space.
-    max_iter : iterations, 3000 by default
-    learning_rate : of gd
-    standardize : with ``reference``, as the published package does: one mean and deviation for the whole matrix, the
-        protected column put back as it was. Otherwise one by one, which moves no minimiser but speeds the way there.
-    init : (d,) initial weights; None is 0, or with ``reference`` uniform in [0, 0.01)
-    weighting : "queries" (the mean over queries) or "rows" (the published sum, each query counting once a row)
-    solver : "lbfgs", which converges, or the original's "gd"
-    group_aware : add the protected flag as a feature
+    gamma : float
+        The strength of the exposure term.
+    protected : label, optional
+        The label of the protected group; None is the smaller group in training.
+    reference : bool
+        Reproduce the published package 1.0.2: its loss (a query counts once per row), its gradient (whose exposure
+        part is not the loss' own), its steps, start and standardisation; see docs/decisions/0008. X then holds the
+        protected column as a feature, and ``coef_`` stays in the standardised space.
+    max_iter : int, optional
+        The number of iterations; None is 3000.
+    learning_rate : float
+        Of gd.
+    standardize : bool
+        Standardise each feature, which changes no minimiser but takes fewer steps. With ``reference``, as the published
+        package does: one mean and deviation for the whole matrix, and the protected column put back as it was.
+    init : array-like, optional
+        The first weights, (d,); None is 0, or with ``reference`` uniform in [0, 0.01).
+    weighting : str
+        "queries" (the mean over queries) or "rows" (the published sum, in which a query counts once per row).
+    solver : str
+        "lbfgs", which converges, or the original's "gd".
+    group_aware : bool
+        Add the protected flag as a feature.
+    relevance_threshold : float
+        Relevance at or above it counts as relevant in `score`.
+    random_state : int, RandomState or None
+        The seed of the first weights with ``reference``.
+    verbose : bool
+        Show a progress bar.
 
     Attributes
     ----------
-    coef_ : (d,)
-    loss_ : float, the loss reached; with ``reference`` the last one logged, before the last step
-    loss_curve_ : (max_iter,) with ``reference``: the loss before each step
+    coef_ : ndarray
+        Weights, (d,).
+    loss_ : float
+        The loss reached; with ``reference`` the last one logged, before the last step.
+    loss_curve_ : ndarray
+        With ``reference``: the loss before each step, (max_iter,).
 
     Examples
     --------
@@ -223,6 +128,16 @@ class DELTR(LinearRanker):
         """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
 
         Only differences of y within a query count (softmax), so negative judgements are shifted up to 0.
+
+        Parameters
+        ----------
+        X, y, qid, sensitive_features
+            The rows, as in `FairLinearRanker.fit`.
+
+        Returns
+        -------
+        DELTR
+            The trained ranker itself.
         """
         check_number(self.gamma, "gamma", least=0)
         if y is not None and not isinstance(X, RankingData):
@@ -291,7 +206,18 @@ class DELTR(LinearRanker):
         self.n_iter_ = steps
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a JSON model file, which `evenrank.load` reads."""
+        """Write a JSON model file, which `evenrank.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+
+        Raises
+        ------
+        ConfigError
+            If the model stays in the standardised space of ``reference``.
+        """
         if self.scaling_ is not None:
             raise ConfigError("a DELTR with reference=True and standardize=True is for comparison, without a file.")
         super().save(path)
