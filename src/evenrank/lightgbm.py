@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
 from evenrank.boosting.lightgbm_text import checked_text
-from evenrank.boosting.objective import BASES, TARGET, FairBoosted, FairObjective, base_gradients, fairness
+from evenrank.boosting.objective import BASES, FairBoosted, FairObjective, ObjectiveOnRows, fairness
 from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
-from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order, library_features
+from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, in_order, library_features
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.extras import require
 from evenrank.notions import NotionLike
 from evenrank.quiet import first_line
 from evenrank.rankers import model_file
-from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 
 lightgbm = require("lightgbm")
@@ -37,22 +36,37 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
 
     Parameters
     ----------
-    notion : "demographic_parity", "equal_opportunity", "equalized_odds", their short names dp, eop, eod, or a `Notion`
-    alpha : the strength of the fairness term beside the mean loss of a row. (LightGBM's own ``alpha`` is for objectives
-        that do not rank.)
-    target : what is equalised: "topk", "exposure", "score" or "probability"; see `evenrank.targets`
-    max_violation : instead of ``alpha``, the violation of the top k to reach on the training rows
-    scope : "amortized" over all queries, or "per_query"
-    k : the cut-off of "topk" and of ``max_violation``
-    temperature : softness of "topk" and "exposure"
-    relevance_threshold : relevance at or above it counts as relevant in notions
-    objective : "lambdarank", "logistic" or "squared"
-    **kwargs : LGBMRanker's own
+    notion : str, Notion, callable or row masks
+        "demographic_parity", "equal_opportunity", "equalized_odds", their short names dp, eop, eod, or a notion of
+        your own.
+    alpha : float
+        The strength of the fairness term, which is added to the mean loss of a row. (LightGBM's own ``alpha`` is for
+        objectives that do not rank.)
+    target : str
+        The value that is evened out: "topk", "exposure", "score" or "probability"; see `evenrank.targets`.
+    max_violation : float, optional
+        Instead of ``alpha``: the gap of the top k to reach on the training rows.
+    scope : str
+        "amortized" over all queries, or "per_query".
+    k : int
+        The cut-off of target "topk" and of ``max_violation``.
+    temperature : float, optional
+        Softness of the targets "topk" and "exposure".
+    relevance_threshold : float
+        Notions count relevance at or above it as relevant.
+    objective : str
+        "lambdarank", "logistic" or "squared".
+    **kwargs : Any
+        The parameters of LGBMRanker.
 
     Attributes
     ----------
-    alpha_ : the strength at the end; found in training with ``max_violation``
-    violation_ : the violation of the top k on the training rows (NaN without groups)
+    alpha_ : float
+        The strength at the end of training, which ``max_violation`` moves.
+    violation_ : float
+        The gap of the top k on the training rows; NaN without groups.
+    feature_names_, group_names_ : tuple
+        The names of the features and groups in training.
 
     Examples
     --------
@@ -66,30 +80,19 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
 
     _objective: Any  # LGBMModel's: the parameter, or what stands in for it
 
-    def __init__(
-        self,
-        *,
-        notion: Any = "equal_opportunity",
-        alpha: float = 1.0,
-        target: str = TARGET,
-        max_violation: float | None = None,
-        scope: str = "amortized",
-        k: int = 5,
-        temperature: float | None = None,
-        relevance_threshold: float = 1.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.notion = notion
-        self.alpha = alpha
-        self.target = target
-        self.max_violation = max_violation
-        self.scope = scope
-        self.k = k
-        self.temperature = temperature
-        self.relevance_threshold = relevance_threshold
-
     def set_params(self, **params: Any) -> FairLGBMRanker:
+        """Set parameters of this ranker or of LGBMRanker.
+
+        Parameters
+        ----------
+        **params : Any
+            The parameters by name.
+
+        Returns
+        -------
+        FairLGBMRanker
+            The ranker itself.
+        """
         super().set_params(**params)
         # LGBMModel keeps what it is given for the library as well, which knows none of ours.
         for name in self.OURS:
@@ -124,20 +127,35 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     ) -> FairLGBMRanker:
         """Train on rows (X, relevance y) with their query and group label, or on a `RankingData`.
 
-        Queries are ids a row in any order (``qid``, ``eval_qid``) or LightGBM's sizes (``group``, ``eval_group``).
-        The remaining arguments are LGBMRanker's.
+        Parameters
+        ----------
+        X : array, frame, sparse matrix or RankingData
+            The rows, (n, d). A `RankingData` brings y, the queries and the weights with it.
+        y : array-like, optional
+            Relevance, (n,).
+        qid : array-like, optional
+            The query id of each row, (n,), in any order.
+        sensitive_features : array-like, optional
+            The group label of each row, (n,).
+        group : array-like, optional
+            Instead of ``qid``: LightGBM's sizes of the queries, (queries,), whose rows stand together.
+        sample_weight : array-like, optional
+            The weight of each row, (n,).
+        init_score : array-like, optional
+            The score that each row starts from, (n,).
+        eval_set, eval_X, eval_y, eval_sample_weight, eval_init_score : optional
+            Evaluation sets, in LGBMRanker's forms.
+        eval_qid, eval_group : list of array-like, optional
+            The queries of each evaluation set: ids in any order, or sizes.
+        **kwargs : Any
+            The remaining arguments of LGBMRanker's ``fit``.
+
+        Returns
+        -------
+        FairLGBMRanker
+            The trained ranker itself.
         """
-        X, data, names = fit_rows(
-            X,
-            y,
-            qid,
-            group,
-            sensitive_features,
-            sample_weight,
-            notion=self.notion,
-            relevance_threshold=self.relevance_threshold,
-        )
-        FairnessSpec.of(self).check_groups(data)
+        X, data, names = self._fit_rows(X, y, qid, group, sensitive_features, sample_weight)
         if eval_X is not None:
             eval_set = [(eval_X, eval_y)] if not isinstance(eval_X, tuple) else list(zip(eval_X, eval_y, strict=True))
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
@@ -167,19 +185,51 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         self._Booster.best_iteration = self._best_iteration = trees
 
     def predict(self, X: Any, *args: Any, **kwargs: Any) -> NDArray[Any]:
-        """LGBMRanker's, which gives the scores of X in the order of its rows; X may be a `RankingData`."""
+        """Score rows, as LGBMRanker does.
+
+        Parameters
+        ----------
+        X : array, frame, sparse matrix or RankingData
+            The rows, (n, d).
+        *args, **kwargs : Any
+            The remaining arguments of LGBMRanker's ``predict``.
+
+        Returns
+        -------
+        ndarray
+            Scores, (n,), in the order of the rows.
+        """
         if isinstance(X, RankingData):
             return X.to_caller(super().predict(columns(X, self.feature_names_), *args, **kwargs))
         return super().predict(library_features(X, getattr(self, "feature_names_", None)), *args, **kwargs)  # type: ignore[no-any-return, unused-ignore]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a JSON model file, which `evenrank.load` reads; LightGBM's own model text is in it."""
+        """Write a JSON model file that holds LightGBM's own model text and that `evenrank.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        """
         text = lambda: self.booster_.model_to_string()  # noqa: E731
         model_file.write(saved(self, "LightGBM", text, checked_text, LIGHTGBM), path)
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> FairLGBMRanker:
-        """The ranker of a model file's content; ``name`` is the file's."""
+        """Make the ranker of a model file already read as JSON.
+
+        Parameters
+        ----------
+        content : dict
+            The content of the file.
+        name : str
+            The name that an error gives the file.
+
+        Returns
+        -------
+        FairLGBMRanker
+            The ranker, trained.
+        """
         ranker, text = loaded(cls, content, name, "LightGBM", checked_text, LIGHTGBM)
         try:
             booster = lightgbm.Booster(model_str=text)
@@ -208,7 +258,18 @@ def _evaluated(sets: Any) -> dict[str, Any]:
 
 
 def lambdarank_rule(params: dict[str, Any]) -> Any:
-    """LightGBM's LambdaRank for its parameters sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain."""
+    """Make LightGBM's LambdaRank.
+
+    Parameters
+    ----------
+    params : dict
+        LightGBM's; sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain are used.
+
+    Returns
+    -------
+    LambdaRank
+        The rule.
+    """
     from evenrank.boosting.lambdarank import LambdaRank
 
     gains = params.get("label_gain") or ()
@@ -224,18 +285,22 @@ def lambdarank_rule(params: dict[str, Any]) -> Any:
     )
 
 
-# ---------------------------------------------------------------------- for training code of one's own
+# ---------------------------------------------------------------------- for your own training code
 
 
-class fair_objective:
-    """The fair objective for training code of one's own: ``params["objective"]`` of lightgbm.train, or LGBMRanker's.
+class fair_objective(ObjectiveOnRows):
+    """The fair objective for your own training code: ``params["objective"]`` of lightgbm.train, or LGBMRanker's.
 
     Parameters
     ----------
-    data : a `RankingData`, or (relevance, sensitive_features, qid); rows as LightGBM has them: query after query
-    objective : "lambdarank", "logistic" or "squared"
-    params : LightGBM's, for sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain
-    **options : notion, alpha, target, scope, k, temperature, max_violation, as in `FairLGBMRanker`
+    data : RankingData or tuple
+        The training rows, or their (relevance, sensitive_features, qid), (n,) each. The rows of a query stand together.
+    objective : str
+        "lambdarank", "logistic" or "squared".
+    params : dict, optional
+        LightGBM's; sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain are used.
+    **options : Any
+        notion, alpha, target, scope, k, temperature and max_violation, as in `FairLGBMRanker`.
 
     Examples
     --------
@@ -247,41 +312,77 @@ class fair_objective:
     >>> booster = lightgbm.train({"objective": objective, "verbose": -1, "num_threads": 1}, rows, 5)
     """
 
-    def __init__(
-        self, data: Any, *, objective: str = "lambdarank", params: dict[str, Any] | None = None, **options: Any
-    ) -> None:
-        rows = as_rows(data)
-        rule = lambdarank_rule(params or {}) if objective == "lambdarank" else None
-        self.objective = FairObjective(rows, base_gradients(objective, rows, rule), fairness(**options))
+    lambdarank_rule = staticmethod(lambdarank_rule)
 
-    def __call__(self, one: Any, two: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """(scores, Dataset), as lightgbm.train calls it, or (relevance, scores), as LGBMRanker does."""
-        return self.objective(two if isinstance(two, np.ndarray) else one)
+    def __call__(self, first: Any, second: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Give the derivatives for the scores of a round.
+
+        Parameters
+        ----------
+        first, second : ndarray or Dataset
+            (scores, Dataset), as lightgbm.train calls it, or (relevance, scores), as LGBMRanker does; (n,) each.
+
+        Returns
+        -------
+        tuple of ndarray
+            First and second derivatives, (n,) each.
+        """
+        return self.objective(second if isinstance(second, np.ndarray) else first)
 
 
 class fair_metric(TopViolation):
-    """The violation of the top k on given rows, as a ``feval`` of lightgbm.train or ``eval_metric`` of the rankers.
+    """The gap of the top k on given rows, as a ``feval`` of lightgbm.train or ``eval_metric`` of the rankers.
 
-    A metric is called for every evaluation set and knows its own rows only; of other sets it says NaN.
+    The library calls a metric for every evaluation set; for rows other than its own the metric is NaN.
 
     Parameters
     ----------
-    data : a `RankingData`, or (relevance, sensitive_features, qid); rows as LightGBM has them: query after query
-    notion, k, scope : as in `FairLGBMRanker`
+    data : RankingData or tuple
+        The rows, as in `fair_objective`.
+    **options : Any
+        notion, k and scope, as in `FairLGBMRanker`.
     """
 
     def __init__(self, data: Any, **options: Any) -> None:
         super().__init__(as_rows(data), fairness(**options))
 
-    def __call__(self, one: Any, two: Any) -> tuple[str, float, bool]:
-        """(scores, Dataset), as lightgbm.train calls it, or (relevance, scores), as LGBMRanker does."""
-        relevance, scores = (one, two) if isinstance(two, np.ndarray) else (two.get_label(), one)
+    def __call__(self, first: Any, second: Any) -> tuple[str, float, bool]:
+        """Give the metric for the arguments of `fair_objective`.
+
+        Parameters
+        ----------
+        first, second : ndarray or Dataset
+            (scores, Dataset) or (relevance, scores).
+
+        Returns
+        -------
+        tuple
+            The name, the gap, and False: a lower gap is better.
+        """
+        relevance, scores = (first, second) if isinstance(second, np.ndarray) else (second.get_label(), first)
         return self.name, self.value_if_own(relevance, scores), False
 
 
 def train_scores(
     train: RankingData, test: RankingData, notion: NotionLike, alpha: float, **settings: Any
 ) -> NDArray[np.float64]:
-    """Scores of the test rows, in the caller's order, by a ranker trained for a sweep (one thread, silent)."""
+    """Train a ranker for a sweep, on one thread and silently, and score the test rows.
+
+    Parameters
+    ----------
+    train, test : RankingData
+        The rows to train on and to score.
+    notion : str, Notion, callable or row masks
+        The notion of fairness.
+    alpha : float
+        The strength.
+    **settings : Any
+        More parameters of `FairLGBMRanker`.
+
+    Returns
+    -------
+    ndarray
+        Scores of the test rows, (n,), in the caller's order.
+    """
     ranker = FairLGBMRanker(notion=notion, alpha=alpha, **{"n_jobs": 1, "verbose": -1, **settings})
     return np.asarray(ranker.fit(train).predict(test), np.float64)

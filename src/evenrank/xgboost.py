@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
-from evenrank.boosting.objective import BASES, TARGET, FairBoosted, FairObjective, base_gradients, fairness
+from evenrank.boosting.objective import BASES, FairBoosted, FairObjective, ObjectiveOnRows, fairness
 from evenrank.boosting.parameters import XGBOOST
-from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, fit_rows, in_order, library_features
+from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, in_order, library_features
 from evenrank.boosting.xgboost_json import checked_model, is_linear
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
@@ -20,7 +20,6 @@ from evenrank.extras import require
 from evenrank.notions import NotionLike
 from evenrank.quiet import first_line
 from evenrank.rankers import model_file
-from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 from evenrank.row_checks import as_array
 
@@ -38,22 +37,20 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
 
     Parameters
     ----------
-    objective : "rank:ndcg" (the same as "lambdarank"), "logistic" or "squared"
-    notion : "demographic_parity", "equal_opportunity", "equalized_odds", their short names dp, eop, eod, or a `Notion`
-    alpha : the strength of the fairness term beside the mean loss of a row. (XGBoost's own ``alpha``, the L1 penalty,
-        is ``reg_alpha`` here as in XGBRanker.)
-    target : what is equalised: "topk", "exposure", "score" or "probability"; see `evenrank.targets`
-    max_violation : instead of ``alpha``, the violation of the top k to reach on the training rows
-    scope : "amortized" over all queries, or "per_query"
-    k : the cut-off of "topk" and of ``max_violation``
-    temperature : softness of "topk" and "exposure"
-    relevance_threshold : relevance at or above it counts as relevant in notions
-    **kwargs : XGBRanker's own
+    alpha : float
+        The strength of the fairness term, which is added to the mean loss of a row. (XGBoost's own ``alpha``, the L1
+        penalty, is ``reg_alpha`` here as in XGBRanker.)
+    notion, target, max_violation, scope, k, temperature, relevance_threshold
+        See `evenrank.lightgbm.FairLGBMRanker`.
+    objective : str
+        "rank:ndcg" (the same as "lambdarank"), "logistic" or "squared".
+    **kwargs : Any
+        The parameters of XGBRanker.
 
     Attributes
     ----------
-    alpha_ : the strength at the end; found in training with ``max_violation``
-    violation_ : the violation of the top k on the training rows (NaN without groups)
+    alpha_, violation_, feature_names_, group_names_
+        See `evenrank.lightgbm.FairLGBMRanker`.
 
     Examples
     --------
@@ -65,36 +62,21 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
     True
     """
 
-    def __init__(
-        self,
-        *,
-        objective: str = NATIVE,
-        notion: Any = "equal_opportunity",
-        alpha: float = 1.0,
-        target: str = TARGET,
-        max_violation: float | None = None,
-        scope: str = "amortized",
-        k: int = 5,
-        temperature: float | None = None,
-        relevance_threshold: float = 1.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(objective=NATIVE if objective in BASES else objective, **kwargs)
+    def _init_library(self, *, objective: str = NATIVE, **options: Any) -> None:
+        super()._init_library(objective=NATIVE if objective in BASES else objective, **options)
         self.objective = objective
-        self.notion = notion
-        self.alpha = alpha
-        self.target = target
-        self.max_violation = max_violation
-        self.scope = scope
-        self.k = k
-        self.temperature = temperature
-        self.relevance_threshold = relevance_threshold
 
     def _wrapper_params(self) -> set[str]:
         return {*super()._wrapper_params(), *self.OURS}
 
     def get_xgb_params(self) -> dict[str, Any]:
-        """What goes to XGBoost itself, to which ours are all rank:ndcg."""
+        """Give the parameters for XGBoost itself, which knows our objectives as rank:ndcg.
+
+        Returns
+        -------
+        dict
+            The parameters by name.
+        """
         params: dict[str, Any] = super().get_xgb_params()
         if params.get("objective") in BASES:
             params["objective"] = NATIVE
@@ -120,20 +102,29 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
     ) -> FairXGBRanker:
         """Train on rows (X, relevance y) with their query and group label, or on a `RankingData`.
 
-        Queries are ids a row in any order (``qid``, ``eval_qid``) or sizes (``group``, ``eval_group``). As in
-        XGBRanker ``sample_weight`` has a weight for each query, in the order in which they first appear.
+        Parameters
+        ----------
+        X, y, qid, sensitive_features, group
+            The rows, as in `evenrank.lightgbm.FairLGBMRanker.fit`.
+        sample_weight : array-like, optional
+            As in XGBRanker, the weight of each query, (queries,), in the order in which they first appear.
+        base_margin : array-like, optional
+            The score that each row starts from, (n,).
+        eval_set, sample_weight_eval_set, base_margin_eval_set : list, optional
+            Evaluation sets, their weights and first scores, in XGBRanker's forms.
+        eval_qid, eval_group : list of array-like, optional
+            The queries of each evaluation set: ids in any order, or sizes.
+        verbose : bool or int
+            Whether, or after how many rounds, the evaluation is printed.
+        xgb_model : str, Booster or XGBModel, optional
+            A model to continue from.
+
+        Returns
+        -------
+        FairXGBRanker
+            The trained ranker itself.
         """
-        X, data, names = fit_rows(
-            X,
-            y,
-            qid,
-            group,
-            sensitive_features,
-            None,
-            notion=self.notion,
-            relevance_threshold=self.relevance_threshold,
-        )
-        FairnessSpec.of(self).check_groups(data)
+        X, data, names = self._fit_rows(X, y, qid, group, sensitive_features)
         weight = None if sample_weight is None else np.asarray(as_array(sample_weight, "sample_weight"), np.float64)
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
         margins = each_in_order(base_margin_eval_set, orders)
@@ -173,19 +164,38 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         self._Booster.best_iteration = trees - 1
 
     def predict(self, X: Any, **kwargs: Any) -> NDArray[Any]:
-        """XGBRanker's, which gives the scores of X in the order of its rows; X may be a `RankingData`."""
+        """Score rows, as XGBRanker does.
+
+        Parameters
+        ----------
+        X : array, frame, sparse matrix or RankingData
+            The rows, (n, d).
+        **kwargs : Any
+            The remaining arguments of XGBRanker's ``predict``.
+
+        Returns
+        -------
+        ndarray
+            Scores, (n,), in the order of the rows.
+        """
         if isinstance(X, RankingData):
             return X.to_caller(super().predict(columns(X, self.feature_names_), **kwargs))
         return super().predict(library_features(X, getattr(self, "feature_names_", None)), **kwargs)  # type: ignore[no-any-return, unused-ignore]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a JSON model file, which `evenrank.load` reads; XGBoost's own model is in it."""
+        """Write a JSON model file that holds XGBoost's own model and that `evenrank.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        """
         text = lambda: self.get_booster().save_raw("json").decode()  # noqa: E731
         model_file.write(saved(self, "XGBoost", text, checked_model, XGBOOST), path)
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> FairXGBRanker:
-        """The ranker of a model file's content; ``name`` is the file's."""
+        """Make the ranker of a model file already read as JSON; see `evenrank.lightgbm.FairLGBMRanker.from_content`."""
         ranker, text = loaded(cls, content, name, "XGBoost", checked_model, XGBOOST)
         types = ranker.feature_types
         if (ranker.booster == "gblinear") != is_linear(text) or len(types or ranker.feature_names_) != len(
@@ -215,7 +225,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         )
 
     def _fair_objective(self, data: RankingData, weight: NDArray[Any] | None) -> FairObjective | None:
-        """None where XGBoost's own objective does: no fairness is asked, the loss is its own, no row weighs more."""
+        """None where XGBoost's objective is enough: no fairness term, a loss of XGBoost's, no weighted rows."""
         plain = self.alpha == 0 and self.max_violation is None
         if plain and self.objective not in BASES[1:] and data.sample_weight is None:
             return None
@@ -228,12 +238,23 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
 
 
 def lambdarank_rule(params: dict[str, Any]) -> Any:
-    """XGBoost's LambdaRank for its parameters of that name, and ndcg_exp_gain."""
+    """Make XGBoost's LambdaRank.
+
+    Parameters
+    ----------
+    params : dict
+        XGBoost's; those whose name begins with lambdarank, and ndcg_exp_gain, are used.
+
+    Returns
+    -------
+    LambdaRank
+        The rule.
+    """
     from evenrank.boosting.lambdarank import LambdaRank
 
     if params.get("lambdarank_pair_method", "topk") != "topk" or params.get("lambdarank_unbiased", False):
         raise ConfigError(
-            "a fair objective has lambdarank_pair_method='topk' and lambdarank_unbiased=False only; got "
+            "a fair objective needs lambdarank_pair_method='topk' and lambdarank_unbiased=False; got "
             f"{params.get('lambdarank_pair_method', 'topk')!r} and {params.get('lambdarank_unbiased', False)!r}."
         )
     return LambdaRank(
@@ -245,18 +266,18 @@ def lambdarank_rule(params: dict[str, Any]) -> Any:
     )
 
 
-# ---------------------------------------------------------------------- for training code of one's own
+# ---------------------------------------------------------------------- for your own training code
 
 
-class fair_objective:
-    """The fair objective for training code of one's own: ``obj`` of xgboost.train. Set ``base_score=0`` beside it.
+class fair_objective(ObjectiveOnRows):
+    """The fair objective for your own training code: ``obj`` of xgboost.train. Set ``base_score=0`` beside it.
 
     Parameters
     ----------
-    data : a `RankingData`, or (relevance, sensitive_features, qid); rows as XGBoost has them: query after query
-    objective : "lambdarank", "logistic" or "squared"
-    params : XGBoost's, for those of LambdaRank
-    **options : notion, alpha, target, scope, k, temperature, max_violation, as in `FairXGBRanker`
+    data, objective, **options
+        See `evenrank.lightgbm.fair_objective`.
+    params : dict, optional
+        XGBoost's; those of LambdaRank are used.
 
     Examples
     --------
@@ -267,38 +288,35 @@ class fair_objective:
     >>> booster = xgboost.train(params, rows, 5, obj=fair_objective(data, notion="dp", alpha=0.5))
     """
 
-    def __init__(
-        self, data: Any, *, objective: str = "lambdarank", params: dict[str, Any] | None = None, **options: Any
-    ) -> None:
-        rows = as_rows(data)
-        rule = lambdarank_rule(params or {}) if objective == "lambdarank" else None
-        self.objective = FairObjective(rows, base_gradients(objective, rows, rule), fairness(**options))
+    lambdarank_rule = staticmethod(lambdarank_rule)
 
     def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Give first and second derivatives, (n,) each, for scores (n,); ``rows`` is XGBoost's DMatrix."""
         return self.objective(scores)
 
 
 class fair_metric(TopViolation):
-    """The violation of the top k on given rows, as a ``custom_metric`` of xgboost.train.
+    """The gap of the top k on given rows, as a ``custom_metric`` of xgboost.train.
 
-    A metric is called for every evaluation set and knows its own rows only; of other sets it says NaN.
+    For rows other than its own the metric is NaN.
 
     Parameters
     ----------
-    data : a `RankingData`, or (relevance, sensitive_features, qid); rows as XGBoost has them: query after query
-    notion, k, scope : as in `FairXGBRanker`
+    data, **options
+        See `evenrank.lightgbm.fair_metric`.
     """
 
     def __init__(self, data: Any, **options: Any) -> None:
         super().__init__(as_rows(data), fairness(**options))
 
     def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[str, float]:
+        """Give the metric's name and the gap for scores (n,); ``rows`` is XGBoost's DMatrix."""
         return self.name, self.value_if_own(rows.get_label(), scores)
 
 
 def train_scores(
     train: RankingData, test: RankingData, notion: NotionLike, alpha: float, **settings: Any
 ) -> NDArray[np.float64]:
-    """Scores of the test rows, in the caller's order, by a ranker trained for a sweep (one thread)."""
+    """Train a ranker for a sweep, on one thread, and score the test rows; see `evenrank.lightgbm.train_scores`."""
     ranker = FairXGBRanker(notion=notion, alpha=alpha, **{"n_jobs": 1, **settings})
     return np.asarray(ranker.fit(train).predict(test), np.float64)

@@ -1,4 +1,4 @@
-"""The objective of fair boosted rankers, a loss plus n·α·Γ, and the violation they measure.
+"""The objective of fair boosted rankers, a loss plus n·α·Γ, and what the rankers of both libraries share.
 
 Boosting sums losses over rows where the rest of the package takes means, so α·Γ is multiplied by n (by the sum of the
 weights): α means the same everywhere.
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.boosting.rows import as_rows, fit_rows
 from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
@@ -33,8 +34,8 @@ FLOOR = 0.3  # of a list's spread: all scores are equal before the first tree
 # features only, moves them less: with the whole bound the loss is hardly learned, with too little of it the gap swings.
 # So this share of it is used, doubled (up to all of it) in a round that finds the gap overshot, and let go slowly.
 DAMPING, RELEASE, SWING = 0.003, 0.9, 0.01
-# The multiplier of ``max_violation``: where it starts, its bounds, how far it moves in a round, and how far below what
-# is asked it aims, since trees overshoot both ways.
+# The multiplier of ``max_violation``: where it starts, its bounds, how far it moves in a round, and how far below the
+# limit it aims, since trees overshoot both ways.
 SMALLEST_ALPHA, FIRST_ALPHA, LARGEST_ALPHA = 0.001, 0.3, 30.0
 GAIN, HURRY = 0.05, 2.0
 MARGIN = 0.8
@@ -43,12 +44,25 @@ Gradients = Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[Any]]]
 
 
 def fairness(*, target: str = TARGET, **options: Any) -> FairnessSpec:
-    """The spec of a boosted ranker, whose target is the top k unless another is named."""
+    """Make the spec of a boosted ranker, whose target is the top k unless another is named.
+
+    Parameters
+    ----------
+    target : str
+        The value that is evened out.
+    **options : Any
+        The other fields of `FairnessSpec`.
+
+    Returns
+    -------
+    FairnessSpec
+        The spec.
+    """
     return FairnessSpec(target=target, **options)
 
 
 class FairObjective:
-    """First and second derivatives of the boosted scores' loss + n·α·Γ, called once a round.
+    """First and second derivatives of the boosted scores' loss + n·α·Γ, called once per round.
 
     Parameters
     ----------
@@ -89,7 +103,18 @@ class FairObjective:
             raise ConfigError(f"max_violation needs {name}, which these rows do not define. Set alpha instead.")
 
     def __call__(self, scores: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Derivatives for scores (n,), in stored order."""
+        """Give the derivatives for the scores of a round.
+
+        Parameters
+        ----------
+        scores : ndarray
+            (n,), in stored order.
+
+        Returns
+        -------
+        tuple of ndarray
+            First and second derivatives, (n,) each.
+        """
         first, second = self.base(scores)
         if self.weight is not None:
             first, second = first * self.weight, second * self.weight
@@ -104,10 +129,16 @@ class FairObjective:
         return np.asarray(first, np.float32), np.asarray(second, np.float32)
 
     def trees_within(self) -> int | None:
-        """The most trees, from half of them on, whose violation is within what is asked; None if it never is."""
-        asked = np.inf if self.spec.max_violation is None else self.spec.max_violation
-        good = [count for count, (violation, _) in enumerate(self.history) if violation <= asked]
-        return good[-1] if good and good[-1] >= max(1, len(self.history) // 2) else None
+        """Count the most trees, at least half of them, whose gap is within ``max_violation``.
+
+        Returns
+        -------
+        int or None
+            The number of trees; None if the gap was never within it.
+        """
+        limit = np.inf if self.spec.max_violation is None else self.spec.max_violation
+        within = [count for count, (gap, _) in enumerate(self.history) if gap <= limit]
+        return within[-1] if within and within[-1] >= max(1, len(self.history) // 2) else None
 
     def _damp(self, gaps: NDArray[Any]) -> None:
         """Shorter steps where the last tree carried the gaps to the other side of 0, longer ones elsewhere."""
@@ -118,7 +149,7 @@ class FairObjective:
         self._last = gaps
 
     def _update(self, scores: NDArray[np.float64]) -> None:
-        """Raise the multiplier while the violation is above what is asked, lower it while it is below.
+        """Raise the multiplier while the gap is above ``max_violation``, lower it while it is below.
 
         A gap that has changed sign was overshot: a larger multiplier would only widen its swing.
         """
@@ -137,21 +168,48 @@ class FairObjective:
 
 
 def smoothing(alpha: float) -> float:
+    """Give the ε of √(gap² + ε²) at a strength.
+
+    Parameters
+    ----------
+    alpha : float
+        The strength.
+
+    Returns
+    -------
+    float
+        ε, which grows with a strength above 1.
+    """
     return SMOOTHING * max(1.0, alpha)
 
 
 def _bound(spec: FairnessSpec, query_ptr: NDArray[np.int64]) -> BoundTarget:
-    given = TEMPERATURE if spec.temperature is None and spec.target == "topk" else spec.temperature
-    plain = bind_target(spec.target, query_ptr, k=spec.k, temperature=given, floor=FLOOR)
+    temperature = TEMPERATURE if spec.temperature is None and spec.target == "topk" else spec.temperature
+    plain = bind_target(spec.target, query_ptr, k=spec.k, temperature=temperature, floor=FLOOR)
     if spec.target != "topk":
         return plain
     from evenrank.boosting.soft_topk import FastTopK
 
-    return FastTopK(query_ptr, spec.k, float(given or TEMPERATURE), FLOOR)
+    return FastTopK(query_ptr, spec.k, float(temperature or TEMPERATURE), FLOOR)
 
 
 def base_gradients(name: str, data: RankingData, rule: Any = None) -> Gradients:
-    """The loss's derivatives by row, before weights: LambdaRank by ``rule``, or a row-wise loss."""
+    """Make the function that gives a loss's derivatives by row, before weights.
+
+    Parameters
+    ----------
+    name : str
+        "lambdarank", "logistic" or "squared".
+    data : RankingData
+        The training rows.
+    rule : LambdaRank, optional
+        Whose LambdaRank; needed for "lambdarank".
+
+    Returns
+    -------
+    Callable
+        From scores (n,) in stored order to first and second derivatives, (n,) each.
+    """
     choose(name, BASES, what="objective")
     if name == "lambdarank":
         return rule.bind(data.relevance, data.query_ptr).gradient  # type: ignore[no-any-return]
@@ -161,7 +219,17 @@ def base_gradients(name: str, data: RankingData, rule: Any = None) -> Gradients:
 
 
 def warn_if_above(violation: float, spec: FairnessSpec, alpha: float) -> None:
-    """Say that the gap asked for was not reached."""
+    """Warn that ``max_violation`` was not reached, if it was not.
+
+    Parameters
+    ----------
+    violation : float
+        The gap of the top k on the training rows.
+    spec : FairnessSpec
+        The spec of the ranker.
+    alpha : float
+        The strength at the end of training.
+    """
     if spec.max_violation is not None and violation > spec.max_violation:
         warnings.warn(
             f"max_violation={spec.max_violation:g} was not reached: {spec.as_notion.name}@{spec.k} on the training "
@@ -171,19 +239,75 @@ def warn_if_above(violation: float, spec: FairnessSpec, alpha: float) -> None:
         )
 
 
+class ObjectiveOnRows:
+    """What the `fair_objective` of both libraries share: an objective on given rows; subclasses are called with scores.
+
+    Parameters
+    ----------
+    data, objective, params, **options
+        See `evenrank.lightgbm.fair_objective`.
+    """
+
+    lambdarank_rule: Callable[[dict[str, Any]], Any]
+
+    def __init__(
+        self, data: Any, *, objective: str = "lambdarank", params: dict[str, Any] | None = None, **options: Any
+    ) -> None:
+        rows = as_rows(data)
+        rule = self.lambdarank_rule(params or {}) if objective == "lambdarank" else None
+        self.objective = FairObjective(rows, base_gradients(objective, rows, rule), fairness(**options))
+
+
 class FairBoosted:
-    """What the fair rankers of both libraries share, beside their libraries' own rankers."""
+    """What the fair rankers of both libraries share; the other base of each is its library's own ranker.
+
+    Parameters
+    ----------
+    notion, alpha, target, max_violation, scope, k, temperature, relevance_threshold
+        See `evenrank.lightgbm.FairLGBMRanker`.
+    **kwargs : Any
+        The parameters of the library's ranker.
+    """
 
     OURS = ("notion", "alpha", "target", "max_violation", "scope", "k", "temperature", "relevance_threshold")
 
-    notion: Any
-    alpha: float
-    target: str
-    max_violation: float | None
-    scope: str
-    k: int
-    temperature: float | None
     predict: Callable[..., NDArray[Any]]
+
+    def __init__(
+        self,
+        *,
+        notion: Any = "equal_opportunity",
+        alpha: float = 1.0,
+        target: str = TARGET,
+        max_violation: float | None = None,
+        scope: str = "amortized",
+        k: int = 5,
+        temperature: float | None = None,
+        relevance_threshold: float = 1.0,
+        **kwargs: Any,
+    ) -> None:
+        self._init_library(**kwargs)
+        self.notion = notion
+        self.alpha = alpha
+        self.target = target
+        self.max_violation = max_violation
+        self.scope = scope
+        self.k = k
+        self.temperature = temperature
+        self.relevance_threshold = relevance_threshold
+
+    def _init_library(self, **options: Any) -> None:
+        """Set the parameters of the library's own ranker."""
+        super().__init__(**options)
+
+    def _fit_rows(
+        self, X: Any, y: Any, qid: Any, group: Any, sensitive_features: Any, sample_weight: Any = None
+    ) -> tuple[Any, RankingData, tuple[str, ...]]:
+        """The training rows as `fit_rows` gives them, with groups if the fairness term needs them."""
+        options = {"notion": self.notion, "relevance_threshold": self.relevance_threshold}
+        X, data, names = fit_rows(X, y, qid, group, sensitive_features, sample_weight, **options)
+        FairnessSpec.of(self).check_groups(data)
+        return X, data, names
 
     def _objective_on(self, data: RankingData, name: str, rule: Any) -> FairObjective:
         """The loss of that name (its LambdaRank by ``rule``) and the fairness term, on the training rows."""
@@ -197,7 +321,7 @@ class FairBoosted:
         objective: FairObjective | None,
         keep: Callable[[int], None] | None,
     ) -> None:
-        """What is known after training; ``keep`` cuts the model to so many trees, None where that cannot be."""
+        """Set the results of training; ``keep`` cuts the model to a number of trees, None where that cannot be."""
         self.feature_names_, self.group_names_ = names, data.group_names
         self.alpha_ = float(self.alpha) if objective is None else objective.alpha
         self.violation_ = np.nan
