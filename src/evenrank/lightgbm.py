@@ -14,6 +14,7 @@ from evenrank.boosting.lightgbm_text import checked_text
 from evenrank.boosting.objective import BASES, FairBoosted, FairObjective, ObjectiveOnRows, fairness
 from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
 from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, in_order, library_features
+from evenrank.boosting.rules import lightgbm_rule
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.extras import require
@@ -81,18 +82,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     _objective: Any  # LGBMModel's: the parameter, or what stands in for it
 
     def set_params(self, **params: Any) -> FairLGBMRanker:
-        """Set parameters of this ranker or of LGBMRanker.
-
-        Parameters
-        ----------
-        **params : Any
-            The parameters by name.
-
-        Returns
-        -------
-        FairLGBMRanker
-            The ranker itself.
-        """
+        """Set parameters by name, this ranker's or LGBMRanker's, and return the ranker itself."""
         super().set_params(**params)
         # LGBMModel keeps what it is given for the library as well, which knows none of ours.
         for name in self.OURS:
@@ -228,7 +218,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         Returns
         -------
         FairLGBMRanker
-            The ranker, trained.
+            The trained ranker.
         """
         ranker, text = loaded(cls, content, name, "LightGBM", checked_text, LIGHTGBM)
         try:
@@ -244,7 +234,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
 
     def _fair_objective(self, data: RankingData, chosen: Any) -> FairObjective:
         name = "lambdarank" if chosen is None else chosen
-        rule = lambdarank_rule(self.get_params()) if name == "lambdarank" else None
+        rule = lightgbm_rule(self.get_params()) if name == "lambdarank" else None
         return self._objective_on(data, name, rule)
 
 
@@ -255,34 +245,6 @@ def _evaluated(sets: Any) -> dict[str, Any]:
     if "eval_X" not in signature(lightgbm.LGBMRanker.fit).parameters:
         return {"eval_set": sets}
     return {"eval_X": tuple(X for X, _ in sets), "eval_y": tuple(y for _, y in sets)}
-
-
-def lambdarank_rule(params: dict[str, Any]) -> Any:
-    """Make LightGBM's LambdaRank.
-
-    Parameters
-    ----------
-    params : dict
-        LightGBM's; sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain are used.
-
-    Returns
-    -------
-    LambdaRank
-        The rule.
-    """
-    from evenrank.boosting.lambdarank import LambdaRank
-
-    gains = params.get("label_gain") or ()
-    if isinstance(gains, str):
-        gains = [float(part) for part in gains.split(",")]
-    norm = str(params.get("lambdarank_norm", True)).lower() not in ("false", "0")
-    return LambdaRank(
-        truncation=int(params.get("lambdarank_truncation_level", 30)),
-        sigma=float(params.get("sigmoid", 1.0)),
-        by_difference=norm,
-        by_sum=norm,
-        gains=tuple(gains),
-    )
 
 
 # ---------------------------------------------------------------------- for your own training code
@@ -312,7 +274,7 @@ class fair_objective(ObjectiveOnRows):
     >>> booster = lightgbm.train({"objective": objective, "verbose": -1, "num_threads": 1}, rows, 5)
     """
 
-    lambdarank_rule = staticmethod(lambdarank_rule)
+    lambdarank_rule = staticmethod(lightgbm_rule)
 
     def __call__(self, first: Any, second: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Give the derivatives for the scores of a round.

@@ -13,6 +13,7 @@ from evenrank.boosting.file import columns, loaded, saved
 from evenrank.boosting.objective import BASES, FairBoosted, FairObjective, ObjectiveOnRows, fairness
 from evenrank.boosting.parameters import XGBOOST
 from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, in_order, library_features
+from evenrank.boosting.rules import xgboost_rule
 from evenrank.boosting.xgboost_json import checked_model, is_linear
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
@@ -230,40 +231,11 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         if plain and self.objective not in BASES[1:] and data.sample_weight is None:
             return None
         name = "lambdarank" if self.objective == NATIVE else self.objective
-        rule = lambdarank_rule(self.get_params()) if name == "lambdarank" else None
+        rule = xgboost_rule(self.get_params()) if name == "lambdarank" else None
         if weight is not None:
             by_row = np.repeat(weight * len(weight) / weight.sum(), np.diff(data.query_ptr))
             data = replace(data, sample_weight=by_row)
         return self._objective_on(data, name, rule)
-
-
-def lambdarank_rule(params: dict[str, Any]) -> Any:
-    """Make XGBoost's LambdaRank.
-
-    Parameters
-    ----------
-    params : dict
-        XGBoost's; those whose name begins with lambdarank, and ndcg_exp_gain, are used.
-
-    Returns
-    -------
-    LambdaRank
-        The rule.
-    """
-    from evenrank.boosting.lambdarank import LambdaRank
-
-    if params.get("lambdarank_pair_method", "topk") != "topk" or params.get("lambdarank_unbiased", False):
-        raise ConfigError(
-            "a fair objective needs lambdarank_pair_method='topk' and lambdarank_unbiased=False; got "
-            f"{params.get('lambdarank_pair_method', 'topk')!r} and {params.get('lambdarank_unbiased', False)!r}."
-        )
-    return LambdaRank(
-        truncation=int(params.get("lambdarank_num_pair_per_sample") or 32),
-        by_difference=bool(params.get("lambdarank_score_normalization", True)),
-        by_sum=bool(params.get("lambdarank_normalization", True)),
-        gains=() if params.get("ndcg_exp_gain", True) else None,
-        library="xgboost",
-    )
 
 
 # ---------------------------------------------------------------------- for your own training code
@@ -288,7 +260,7 @@ class fair_objective(ObjectiveOnRows):
     >>> booster = xgboost.train(params, rows, 5, obj=fair_objective(data, notion="dp", alpha=0.5))
     """
 
-    lambdarank_rule = staticmethod(lambdarank_rule)
+    lambdarank_rule = staticmethod(xgboost_rule)
 
     def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Give first and second derivatives, (n,) each, for scores (n,); ``rows`` is XGBoost's DMatrix."""
