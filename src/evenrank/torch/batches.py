@@ -22,10 +22,16 @@ class QueryBatchSampler(data_tools.Sampler):  # type: ignore[misc]
 
     Parameters
     ----------
-    rows : a `RankingData` (rows in stored order, as `RankingDataset` has them), or each row's query id, in any order
-    batch_queries : queries in a batch
-    shuffle : draw the queries in a new order every epoch; it depends on ``seed`` and the epoch's number alone
-    drop_last : leave out a last batch of fewer queries
+    rows : RankingData or array-like
+        The data, with its rows in stored order as in `RankingDataset`; or the query id of each row, (n,), in any order.
+    batch_queries : int
+        The number of queries in a batch.
+    shuffle : bool
+        Draw the queries in a new order every epoch. The order depends on ``seed`` and the epoch's number alone.
+    seed : int
+        The seed of the order.
+    drop_last : bool
+        Leave out a last batch of fewer queries.
 
     Examples
     --------
@@ -59,7 +65,13 @@ class QueryBatchSampler(data_tools.Sampler):  # type: ignore[misc]
         return whole + bool(rest and not self.drop_last)
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next; otherwise each pass is the next one."""
+        """Set the number of the next epoch; otherwise each pass is the next one.
+
+        Parameters
+        ----------
+        epoch : int
+            The number, from 0.
+        """
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -75,7 +87,14 @@ class QueryBatchSampler(data_tools.Sampler):  # type: ignore[misc]
 class RankingDataset(data_tools.Dataset):  # type: ignore[misc]
     """The rows of a `RankingData` as ``(features, relevance, group, qid)``; qid is the query's number.
 
-    Features keep their type unless ``dtype`` says otherwise; a memmap is read batch by batch.
+    A memmap is read batch by batch.
+
+    Parameters
+    ----------
+    data : RankingData
+        The rows.
+    dtype : torch.dtype, optional
+        The type of features and relevance; None is the features' own.
 
     Examples
     --------
@@ -97,20 +116,44 @@ class RankingDataset(data_tools.Dataset):  # type: ignore[misc]
         return tuple(values[0] for values in self.__getitems__([row]))
 
     def __getitems__(self, rows: Sequence[int]) -> tuple[Any, ...]:
-        """The rows of a batch at once, (b, d) and (b,) three times."""
+        """Give the rows of a batch at once, as torch's DataLoader asks: (b, d), and (b,) three times."""
         features = torch.from_numpy(np.array(self.data.features[rows]))
         relevance, group, qid = (torch.from_numpy(values[rows]) for values in self.columns)
         dtype = self.dtype or features.dtype
         return features.to(dtype), relevance.to(dtype), group, qid
 
     def loader(self, batch_queries: int = 100, *, shuffle: bool = True, seed: int = 0, **options: Any) -> Any:
-        """A DataLoader over batches of whole queries; ``options`` (say, num_workers) are the DataLoader's own."""
+        """Make a DataLoader over batches of whole queries.
+
+        Parameters
+        ----------
+        batch_queries, shuffle, seed
+            See `QueryBatchSampler`.
+        **options : Any
+            The DataLoader's own, such as num_workers.
+
+        Returns
+        -------
+        torch.utils.data.DataLoader
+            The loader.
+        """
         sampler = QueryBatchSampler(self.data, batch_queries, shuffle=shuffle, seed=seed)
         return data_tools.DataLoader(self, batch_sampler=sampler, collate_fn=collate, **options)
 
 
 def collate(batch: Any) -> tuple[Any, ...]:
-    """A batch of `RankingDataset` as the DataLoader hands it over: four tensors."""
+    """Make four tensors of a batch of `RankingDataset`, a ``collate_fn`` for a DataLoader.
+
+    Parameters
+    ----------
+    batch : tuple or list of tuple
+        The batch, whole or row by row.
+
+    Returns
+    -------
+    tuple of Tensor
+        Features (b, d), relevance, group and qid, (b,) each.
+    """
     if isinstance(batch, tuple):
         return batch
     return tuple(torch.stack(values) for values in zip(*batch, strict=True))

@@ -28,21 +28,27 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
 
     Parameters
     ----------
-    notion : "demographic_parity", "equal_opportunity", "equalized_odds", dp, eop, eod, or a `Notion`
-    scope : "amortized" pools the queries of the batch, "per_query" averages their own gaps
-    target : what is evened out: "score", "probability", "topk" or "exposure"
-    k, temperature : of the target
-    across : how more than two groups are combined: the "mean" over pairs, or "max"
-    relevance_threshold : relevance at or above it counts as relevant
-    smoothing : ε of √(gap² + ε²) − ε in place of |gap|; one for all, or (models,)
-    momentum : from 0 to 1, the weight of earlier batches against the current one. The gap is then that of the groups'
-        running means, and its sign steers the gradient, which flows through the current batch at full size. It is for
-        pooled gaps of small batches, whose own |gap| is too large on average. In ``eval()`` mode a batch stands for
-        itself and nothing is remembered; `reset` forgets.
-
-    Called with scores (n,), which gives a scalar, or (n, models), which gives (models,); relevance (n,); group (n,),
-    whole numbers from 0, with -1 for an unknown one; qid (n,), whole numbers in any order, or None for a single query.
-    A batch has no features: the masks of a notion that looks at them are given as ``strata``, (strata, n) of booleans.
+    notion : str, Notion, callable or row masks
+        "demographic_parity", "equal_opportunity", "equalized_odds", dp, eop, eod, or a notion of your own.
+    scope : str
+        "amortized" pools the queries of the batch, "per_query" averages the gaps of the queries.
+    target : str
+        The value that is evened out: "score", "probability", "topk" or "exposure".
+    k : int
+        The cut-off of target "topk".
+    temperature : float, optional
+        Softness of the targets "topk" and "exposure".
+    across : str
+        How more than two groups are combined: the "mean" over pairs, or the "max".
+    relevance_threshold : float
+        Relevance at or above it counts as relevant.
+    smoothing : float or array-like
+        ε of √(gap² + ε²) − ε in place of |gap|; one for all models, or (models,).
+    momentum : float, optional
+        The weight of earlier batches against the current one, from 0 to below 1. The gap is then that of the groups'
+        running means. Its sign steers the gradient, which flows through the current batch at full size. It is for
+        pooled gaps of small batches, whose |gap| is too large on average. In ``eval()`` mode each batch counts alone
+        and nothing is remembered; `reset` forgets.
 
     Examples
     --------
@@ -71,9 +77,8 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         self.notion = as_notion(notion)
         self.scope = choose(scope, SCOPES, what="scope")
         self.target, self.k, self.temperature = target, k, temperature
-        bind_target(
-            target, np.zeros(1, np.int64), k=k, temperature=temperature
-        )  # says now what it would say in training
+        # An option that is wrong is refused now, not in training.
+        bind_target(target, np.zeros(1, np.int64), k=k, temperature=temperature)
         self._by_query = scope == "per_query" or TARGETS[target].temperature is not None
         self.across = choose(across, ACROSS, what="across")
         self.relevance_threshold, self.smoothing, self.momentum = relevance_threshold, smoothing, momentum
@@ -84,15 +89,36 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         self.reset()
 
     def reset(self) -> None:
-        """Forget the batches seen so far."""
+        """Forget the earlier batches."""
         self._memory = Memory(self.momentum or 0.0)
 
     def extra_repr(self) -> str:
+        """Give the options that torch prints between the parentheses."""
         return f"{self.notion.name}, scope={self.scope}, target={self.target}, momentum={self.momentum}"
 
     def forward(
         self, scores: Tensor, relevance: Tensor, group: Tensor, qid: Tensor | None = None, *, strata: Any = None
     ) -> Tensor:
+        """Give Γ of a batch.
+
+        Parameters
+        ----------
+        scores : Tensor
+            (n,) or (n, models).
+        relevance : Tensor
+            (n,).
+        group : Tensor
+            (n,), whole numbers from 0, with -1 for an unknown one.
+        qid : Tensor, optional
+            (n,), whole numbers in any order; None is a single query.
+        strata : array-like, optional
+            (strata, n) of booleans: the masks of a notion that looks at features, which a batch lacks.
+
+        Returns
+        -------
+        Tensor
+            A scalar, or (models,).
+        """
         check_rows(scores, relevance=relevance, group=group, qid=qid)
         if not len(scores):
             return scores.sum(dim=0)
@@ -155,7 +181,13 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
 
 
 class Memory:
-    """Sums of weights and of values in each (stratum, group) cell, those of earlier batches weighing ever less."""
+    """Sums of weights and of values in each (stratum, group) cell, in which earlier batches weigh less and less.
+
+    Parameters
+    ----------
+    momentum : float
+        The weight of earlier batches against the current one.
+    """
 
     def __init__(self, momentum: float) -> None:
         self.momentum = momentum
@@ -164,10 +196,17 @@ class Memory:
 
     @property
     def groups(self) -> int:
+        """The number of groups in the batches so far."""
         return int(self.weight.shape[2])
 
     def add(self, weight: NDArray[Any]) -> None:
-        """Count a batch's rows, (strata, 1, groups), with room for groups not seen before."""
+        """Count a batch's rows, with room for new groups.
+
+        Parameters
+        ----------
+        weight : ndarray
+            The weight of each cell, (strata, 1, groups).
+        """
         if self.total is not None and self.groups < weight.shape[2]:
             more = [(0, 0), (0, 0), (0, weight.shape[2] - self.groups)]
             tables = self.total.reshape(*self.weight.shape, -1)
@@ -177,7 +216,20 @@ class Memory:
         self.weight = self.momentum * self.weight + weight if self.total is not None else weight
 
     def means(self, means: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
-        """The running means of the cells, (cells,) or (cells, models), this batch's included."""
+        """Give the running means of the cells, this batch included.
+
+        Parameters
+        ----------
+        means : ndarray
+            The batch's means, (cells,) or (cells, models).
+        weight : ndarray
+            The weight of each cell in the batch.
+
+        Returns
+        -------
+        ndarray
+            The shape of ``means``.
+        """
         column = (-1,) if means.ndim == 1 else (-1, 1)
         new = means * weight.reshape(column)
         if self.total is not None and self.total.shape != new.shape:
@@ -187,7 +239,7 @@ class Memory:
 
 
 class Averaged(Contrast):
-    """A batch's contrast that compares running means; slopes go to the rows of the batch as they would without."""
+    """A batch's contrast that compares running means; slopes go to the rows of the batch as without momentum."""
 
     def __init__(self, batch: Contrast, memory: Memory) -> None:
         memory.add(batch.cell_weight)
@@ -195,6 +247,7 @@ class Averaged(Contrast):
         self.pairs = Pairs.of(memory.weight, across=batch.pairs.across)
 
     def means(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Give the running means of the cells, (cells,) or (cells, models), with these values (n,) or (n, models)."""
         return self.memory.means(super().means(values), self.cell_weight)
 
     def gaps(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -203,7 +256,7 @@ class Averaged(Contrast):
 
 
 class SmoothedByModel(FairnessTerm):
-    """The term with an ε ≥ 0 for each model, (models,)."""
+    """The fairness term with one ε ≥ 0 per model, (models,)."""
 
     smoothing: Any
 
@@ -218,7 +271,7 @@ class SmoothedByModel(FairnessTerm):
 
 
 class _Known(torch.autograd.Function):  # type: ignore[misc]
-    """A value whose gradient was found along with it."""
+    """A value that is computed together with its gradient."""
 
     @staticmethod
     def forward(context: Any, scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
@@ -238,12 +291,12 @@ def _numpy(values: Tensor) -> NDArray[Any]:
 
 
 def _codes(group: NDArray[Any]) -> NDArray[Any]:
-    """Groups as whole numbers; of floating ones, which a single tensor of all columns gives, NaN is unknown."""
+    """Groups as whole numbers; NaN is unknown in floating ones, which come from a single tensor of all columns."""
     if not np.issubdtype(group.dtype, np.floating):
         return group
     known = np.where(np.isnan(group), -1, group)
     wrong = known[known != np.floor(known)]
     if len(wrong) or np.isinf(known).any():
-        found = wrong[0] if len(wrong) else np.inf
-        raise DataError(f"group must hold whole numbers from 0, or -1 for an unknown one; got {found:g}.")
+        value = wrong[0] if len(wrong) else np.inf
+        raise DataError(f"group must hold whole numbers from 0, or -1 for an unknown one; got {value:g}.")
     return known.astype(np.int64)

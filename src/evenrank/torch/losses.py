@@ -19,11 +19,14 @@ Tensor = Any  # torch.Tensor, which is known only where torch is installed
 class SquaredLoss(torch.nn.Module):  # type: ignore[misc]
     """The mean over rows of (s − r)², the paper's pointwise loss.
 
+    Examples
+    --------
     >>> float(SquaredLoss()(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 1.0])))
     0.5
     """
 
     def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+        """Give the loss of a batch, called as the module says."""
         check_rows(scores, relevance=relevance)
         return _mean((scores - _like(scores, relevance)) ** 2)
 
@@ -31,6 +34,13 @@ class SquaredLoss(torch.nn.Module):  # type: ignore[misc]
 class LogisticLoss(torch.nn.Module):  # type: ignore[misc]
     """The mean over rows of log(1 + eˢ) − y s, where y is whether relevance reaches ``relevance_threshold``.
 
+    Parameters
+    ----------
+    relevance_threshold : float
+        Relevance at or above it counts as relevant.
+
+    Examples
+    --------
     >>> round(float(LogisticLoss()(torch.zeros(2), torch.tensor([1.0, 0.0]))), 3)
     0.693
     """
@@ -40,6 +50,7 @@ class LogisticLoss(torch.nn.Module):  # type: ignore[misc]
         self.relevance_threshold = relevance_threshold
 
     def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+        """Give the loss of a batch, called as the module says."""
         check_rows(scores, relevance=relevance)
         relevant = (_like(scores, relevance) >= self.relevance_threshold).to(scores.dtype)
         return _mean(torch.nn.functional.softplus(scores) - relevant * scores)
@@ -50,11 +61,14 @@ class RankNetLoss(torch.nn.Module):  # type: ignore[misc]
 
     Without ``qid`` all rows are one query. Memory grows with the square of the longest lists.
 
+    Examples
+    --------
     >>> round(float(RankNetLoss()(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 0.0]), None, torch.tensor([7, 7]))), 3)
     0.313
     """
 
     def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+        """Give the loss of a batch, called as the module says."""
         check_rows(scores, relevance=relevance, qid=qid)
         query, count = query_numbers(qid, scores)
         above, below = pairs_within(query, count)
@@ -71,11 +85,14 @@ class ListNetLoss(torch.nn.Module):  # type: ignore[misc]
 
     Without ``qid`` all rows are one query.
 
+    Examples
+    --------
     >>> round(float(ListNetLoss()(torch.zeros(4), torch.tensor([1.0, 0.0, 0.0, 0.0]), None, torch.ones(4))), 3)
     1.386
     """
 
     def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+        """Give the loss of a batch, called as the module says."""
         check_rows(scores, relevance=relevance, qid=qid)
         query, count = query_numbers(qid, scores)
         wanted = log_softmax_within(relevance.to(scores.dtype), query, count).exp()
@@ -87,26 +104,60 @@ LOSSES = {"squared": SquaredLoss, "logistic": LogisticLoss, "ranknet": RankNetLo
 
 
 def check_rows(scores: Tensor, **others: Any) -> None:
-    """Scores of shape (n,) or (n, models), and one value a row of everything else that is given."""
+    """Refuse scores or columns of a wrong shape.
+
+    Parameters
+    ----------
+    scores : Tensor
+        (n,) or (n, models).
+    **others : Tensor or None
+        Columns by name, (n,) each.
+    """
     if scores.ndim not in (1, 2):
         raise DataError(f"scores must have shape (n,) or (n, models); got {tuple(scores.shape)}.")
     for name, values in others.items():
         if values is not None and tuple(values.shape) != tuple(scores.shape[:1]):
             raise DataError(
-                f"{name} must have shape ({len(scores)},), a value for each score; got {tuple(values.shape)}."
+                f"{name} must have shape ({len(scores)},), one value per row of scores; got {tuple(values.shape)}."
             )
 
 
 def query_numbers(qid: Tensor | None, scores: Tensor) -> tuple[Tensor, int]:
-    """Each row's query as a number from 0, (n,), and how many there are."""
+    """Number the queries of the rows.
+
+    Parameters
+    ----------
+    qid : Tensor or None
+        The query of each row, (n,); None is a single query.
+    scores : Tensor
+        The scores of the rows.
+
+    Returns
+    -------
+    tuple of Tensor and int
+        Each row's query as a number from 0, (n,), and the number of queries.
+    """
     if qid is None:
         return torch.zeros(len(scores), dtype=torch.int64, device=scores.device), min(1, len(scores))
-    found, query = torch.unique(qid.to(scores.device), return_inverse=True)
-    return query, len(found)
+    ids, query = torch.unique(qid.to(scores.device), return_inverse=True)
+    return query, len(ids)
 
 
 def pairs_within(query: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Every ordered pair of rows of the same query, each with itself too: two lists of row numbers."""
+    """List every ordered pair of rows of the same query, those of a row with itself included.
+
+    Parameters
+    ----------
+    query : Tensor
+        Each row's query as a number from 0, (n,).
+    count : int
+        The number of queries.
+
+    Returns
+    -------
+    tuple of Tensor
+        The row numbers of the first and of the second of each pair, (pairs,) each.
+    """
     order = torch.argsort(query, stable=True)
     lengths = torch.bincount(query, minlength=count)
     starts = torch.cumsum(lengths, 0) - lengths
@@ -118,7 +169,22 @@ def pairs_within(query: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def log_softmax_within(values: Tensor, query: Tensor, count: int) -> Tensor:
-    """log softmax over the rows of each query, the shape of ``values``: (n,) or (n, models)."""
+    """Take the log softmax over the rows of each query.
+
+    Parameters
+    ----------
+    values : Tensor
+        (n,) or (n, models).
+    query : Tensor
+        Each row's query as a number from 0, (n,).
+    count : int
+        The number of queries.
+
+    Returns
+    -------
+    Tensor
+        The shape of ``values``.
+    """
     shape = (count, *values.shape[1:])
     index = query if values.ndim == 1 else query[:, None].expand_as(values)
     top = torch.full(shape, -torch.inf, dtype=values.dtype, device=values.device)
@@ -129,11 +195,11 @@ def log_softmax_within(values: Tensor, query: Tensor, count: int) -> Tensor:
 
 
 def _mean(rows: Tensor) -> Tensor:
-    """Over the rows; of none it is 0, as a batch without rows has nothing to learn from."""
+    """The mean over the rows; 0 without rows, as an empty batch has nothing to learn from."""
     return rows.mean(dim=0) if len(rows) else rows.sum(dim=0)
 
 
 def _like(scores: Tensor, values: Tensor) -> Tensor:
-    """A value a row, in the scores' type and shaped to broadcast over the models."""
+    """One value per row, in the scores' type and shaped to broadcast over the models."""
     values = values.to(scores.device, scores.dtype)
     return values if scores.ndim == 1 else values[:, None]

@@ -26,8 +26,10 @@ class Networks:
 
     Attributes
     ----------
-    center, spread : (d,) of the features in training
-    layers : a weight (M, in, out) and a bias (M, 1, out) for each layer, float32
+    center, spread : ndarray
+        Mean and standard deviation of the features in training, (d,).
+    layers : list of tuple
+        A weight (M, in, out) and a bias (M, 1, out) for each layer, float32.
     """
 
     def __init__(self, center: NDArray[Any], spread: NDArray[Any], layers: Sequence[tuple[Tensor, Tensor]]) -> None:
@@ -37,7 +39,26 @@ class Networks:
     def fresh(
         cls, data: RankingData, hidden: Sequence[int], models: int, *, seed: int, device: Any = "cpu"
     ) -> Networks:
-        """Random weights, the same in every model, as torch's Linear draws them."""
+        """Draw random weights, the same in every model, as torch's Linear does.
+
+        Parameters
+        ----------
+        data : RankingData
+            The training rows, for the scale of their features.
+        hidden : sequence of int
+            The widths of the hidden layers.
+        models : int
+            M.
+        seed : int
+            The seed of the weights.
+        device : torch.device or str
+            Where the weights are kept.
+
+        Returns
+        -------
+        Networks
+            The untrained networks.
+        """
         center, spread = column_scale(data, group_aware=False)
         generator = torch.Generator().manual_seed(seed)
         widths = [data.n_features, *hidden, 1]
@@ -49,10 +70,22 @@ class Networks:
         return cls(center, spread, layers)
 
     def parameters(self) -> list[Tensor]:
+        """List the weights and biases of all layers."""
         return [part for layer in self.layers for part in layer]
 
     def scores(self, features: NDArray[Any]) -> Tensor:
-        """(n, M) of features (n, d) in their own units, for training: a row's last digits depend on the batch."""
+        """Score a batch in training, where a row's last digits depend on the other rows.
+
+        Parameters
+        ----------
+        features : ndarray
+            (n, d), in their own units.
+
+        Returns
+        -------
+        Tensor
+            (n, M).
+        """
         signal = torch.from_numpy(self._standardised(features)).to(self.layers[0][0].device)
         signal = signal.expand(len(self.layers[0][0]), -1, -1)
         for number, (weight, bias) in enumerate(self.layers):
@@ -60,7 +93,20 @@ class Networks:
         return signal[:, :, 0].T
 
     def score_data(self, data: RankingData, columns: Any = slice(None)) -> NDArray[np.float64]:
-        """(n, M) in stored order, each row's digits its own; ``columns`` are the features of training in the data."""
+        """Score all rows, each independently of the others.
+
+        Parameters
+        ----------
+        data : RankingData
+            The rows.
+        columns : slice or sequence of int
+            Where the features of training are among those of the data.
+
+        Returns
+        -------
+        ndarray
+            (n, M), in stored order.
+        """
         layers = [[part.detach().cpu().numpy() for part in layer] for layer in self.layers]
         out = np.empty((data.n_rows, len(layers[0][0])))
         for rows, block in data.blocks():
@@ -77,13 +123,35 @@ class Networks:
         return np.asarray((np.asarray(features, np.float64) - self.center) / self.spread).astype(np.float32)
 
     def one(self, model: int) -> Networks:
-        """A network of its own."""
+        """Copy one of the networks.
+
+        Parameters
+        ----------
+        model : int
+            Its number.
+
+        Returns
+        -------
+        Networks
+            A single network.
+        """
         layers = [(weight[[model]].clone(), bias[[model]].clone()) for weight, bias in self.layers]
         return Networks(self.center, self.spread, layers)
 
 
 def encode(networks: Networks) -> list[dict[str, Any]]:
-    """A single network's weights for JSON: shapes, and little-endian float32 as base64."""
+    """Write a single network's weights for JSON: shapes, and little-endian float32 as base64.
+
+    Parameters
+    ----------
+    networks : Networks
+        The network.
+
+    Returns
+    -------
+    list of dict
+        One entry per layer.
+    """
     return [
         {"shape": list(weight.shape[1:])}
         | {
@@ -95,7 +163,25 @@ def encode(networks: Networks) -> list[dict[str, Any]]:
 
 
 def decode(layers: Any, center: NDArray[np.float64], spread: NDArray[np.float64]) -> Networks:
-    """What `encode` wrote; ValueError where sizes do not fit or numbers are not finite."""
+    """Read the weights that `encode` wrote.
+
+    Parameters
+    ----------
+    layers : list of dict
+        One entry per layer.
+    center, spread : ndarray
+        Of the features, (d,).
+
+    Returns
+    -------
+    Networks
+        A single network.
+
+    Raises
+    ------
+    ValueError
+        If sizes do not fit or numbers are not finite.
+    """
     if not (spread > 0).all():
         raise ValueError("every spread must be above 0")
     width, parts = len(center), []
@@ -115,7 +201,7 @@ def decode(layers: Any, center: NDArray[np.float64], spread: NDArray[np.float64]
 
 
 def _decoded(text: Any, size: int) -> Tensor:
-    """So many finite numbers from base64."""
+    """Finite numbers from base64, which must be ``size`` of them."""
     try:
         content = b64decode(text, validate=True) if isinstance(text, str) else b""
     except ValueError:
@@ -143,10 +229,33 @@ def train(
     strata: NDArray[np.bool_] | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Adam on loss + α·Γ of each model, over batches of queries; gives the batches taken.
+    """Train networks by Adam on loss + α·Γ, over batches of queries.
 
-    The sum over models is descended; as none shares a weight with another, each trains as it would alone. ``strata``,
-    (strata, n), are the rows' masks of a notion of the user's own.
+    The sum over models is descended. No model shares a weight with another, so each trains as it would alone.
+
+    Parameters
+    ----------
+    networks : Networks
+        The networks, which are changed.
+    data : RankingData
+        The training rows.
+    loss, fairness : torch.nn.Module
+        The loss and a `FairnessLoss`.
+    alphas : ndarray
+        The strength of each model, (M,).
+    learning_rate, weight_decay : float
+        Adam's.
+    epochs, batch_queries, seed : int
+        Passes over the rows, queries in a batch, and the seed of their order.
+    strata : ndarray, optional
+        (strata, n): the rows' masks of a notion of the user's own.
+    progress : Callable, optional
+        Called with the fraction done.
+
+    Returns
+    -------
+    int
+        The number of batches.
     """
     device = networks.layers[0][0].device
     strength = torch.as_tensor(alphas, dtype=torch.float32, device=device)

@@ -34,33 +34,48 @@ class FairNeuralRanker(BaseRanker):
 
     Parameters
     ----------
-    notion : "demographic_parity", "equal_opportunity", "equalized_odds", dp, eop, eod, or a `Notion`
-    alpha : the strength of the fairness term; 0 is an ordinary ranker
-    scope : "amortized" over the queries of a batch, or "per_query"
-    target : what is evened out: "exposure", "topk", "probability" or "score"; docs/neural.md compares them. "topk" goes
-        furthest at large strengths and suits a small ``max_violation``
-    k : the cut-off of target "topk" and of ``max_violation``
-    max_violation : instead of ``alpha``, which is then ignored: the weakest strength is sought at which the violation
-        of the top k on the training rows is at most this; see `FairLinearRanker`. Strengths train together.
-    hidden : widths of the hidden layers
-    loss : "listnet", "ranknet", "squared" or "logistic"
-    smoothing : √(gap² + ε²) − ε stands for |gap|, with ε = smoothing · alpha, so that the slope near 0 is the same at
-        every strength; with |gap| itself (0), strong terms leave the loss no say in Adam's steps
-    momentum : weight of earlier batches in the gap, see `FairnessLoss`; None takes each batch's own
-    epochs : passes over the rows; None is 10, or as many as make 100 batches
-    batch_queries, learning_rate, weight_decay : of Adam, over batches of whole queries
-    relevance_threshold : relevance at or above it counts as relevant
-    random_state : seed of the first weights and the order of queries: with an int, training on a CPU gives the same
-        model again; a numpy RandomState, or None for another model at each fit
-    device : as torch names it; None is the CPU
+    notion, alpha, max_violation
+        See `FairLinearRanker`. With ``max_violation`` the strengths train together.
+    scope : str
+        "amortized" over the queries of a batch, or "per_query".
+    target : str
+        The value that is evened out: "exposure", "topk", "probability" or "score"; docs/neural.md compares them.
+        "topk" lowers the gap most at large strengths and suits a small ``max_violation``.
+    k : int
+        The cut-off of target "topk" and of ``max_violation``.
+    hidden : sequence of int
+        The widths of the hidden layers.
+    loss : str
+        "listnet", "ranknet", "squared" or "logistic".
+    smoothing : float
+        √(gap² + ε²) − ε stands for |gap|, with ε = smoothing · alpha, so that the slope near 0 is the same at every
+        strength. With 0, that is |gap| itself, the loss hardly counts in Adam's steps at large strengths.
+    momentum : float, optional
+        The weight of earlier batches in the gap, see `FairnessLoss`; None takes each batch alone.
+    epochs : int, optional
+        Passes over the rows; None is 10, or the number that makes 100 batches.
+    batch_queries : int
+        The number of queries in a batch.
+    learning_rate, weight_decay : float
+        Adam's.
+    relevance_threshold : float
+        Relevance at or above it counts as relevant.
+    random_state : int, RandomState or None
+        The seed of the first weights and of the order of queries. With an int, training on a CPU gives the same model
+        again; None gives another model at each fit.
+    device : str, optional
+        As torch names it; None is the CPU.
+    verbose : bool
+        Show a progress bar.
 
     Attributes
     ----------
-    networks_ : the trained weights
-    alpha_ : the strength used
-    violation_ : the gap of the top k on the training rows; NaN without groups
-    n_iter_ : batches taken
-    feature_names_, group_names_ : names seen in training
+    networks_ : Networks
+        The trained weights.
+    n_iter_ : int
+        The number of batches.
+    alpha_, violation_, feature_names_, group_names_
+        See `FairLinearRanker`.
 
     Examples
     --------
@@ -126,8 +141,17 @@ class FairNeuralRanker(BaseRanker):
     ) -> FairNeuralRanker:
         """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
 
-        Without ``qid`` all rows are one query; without groups ``alpha`` must be 0. Ctrl-C keeps the weights reached so
-        far, with a warning.
+        Ctrl-C keeps the weights reached so far, with a warning.
+
+        Parameters
+        ----------
+        X, y, qid, sensitive_features
+            The rows, as in `FairLinearRanker.fit`.
+
+        Returns
+        -------
+        FairNeuralRanker
+            The trained ranker itself.
         """
         spec = FairnessSpec.of(self)
         data = self._checked_rows(X, y, qid, sensitive_features, None)
@@ -153,12 +177,31 @@ class FairNeuralRanker(BaseRanker):
         return self
 
     def predict(self, X: Any, sensitive_features: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Scores, (n,), in the order of the rows; X is an array, a frame or a `RankingData`. Groups change nothing."""
+        """Score rows.
+
+        Parameters
+        ----------
+        X : array, frame or RankingData
+            The rows, (n, d).
+        sensitive_features : array-like, optional
+            Taken as in other rankers; it changes nothing.
+
+        Returns
+        -------
+        ndarray
+            Scores, (n,), in the order of the rows.
+        """
         data = self._rows_to_score(X)
         return data.to_caller(_scores_of(self.networks_, data, self.feature_names_)[:, 0])
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a JSON model file, which `evenrank.load` reads; weights are in it as base64."""
+        """Write a JSON model file, with the weights as base64, which `evenrank.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        """
         self._check_fitted("save")
         content = {"features": list(self.feature_names_), "layers": encode(self.networks_), "alpha": self.alpha_}
         scaling = {"center": self.networks_.center.tolist(), "spread": self.networks_.spread.tolist()}
@@ -166,7 +209,7 @@ class FairNeuralRanker(BaseRanker):
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> FairNeuralRanker:
-        """The ranker of a model file already read as JSON; ``name`` is what an error calls it."""
+        """Make the ranker of a model file already read as JSON; see `FairLinearRanker.from_content`."""
         ranker = cls()
         model_file.set_parameters(ranker, content, name)
         features, groups = (model_file.names(content, key, name=name) for key in ("features", "groups"))
@@ -206,9 +249,9 @@ class FairNeuralRanker(BaseRanker):
         if alphas.any():
             data.need_labels("training")
             if data.n_groups < 2:
-                found = f"1 ({data.group_names[0]})" if data.n_groups else "none"
+                groups = f"1 ({data.group_names[0]})" if data.n_groups else "none"
                 raise DataError(
-                    f"training with alpha > 0 compares groups and needs at least two; the data has {found}."
+                    f"training with alpha > 0 compares groups and needs at least two; the data has {groups}."
                 )
         threshold = data.relevance_threshold
         fairness = FairnessLoss(
@@ -248,9 +291,23 @@ class FairNeuralRanker(BaseRanker):
 def train_scores(
     training: RankingData, test: RankingData, notion: Any, alphas: ArrayLike, **settings: Any
 ) -> NDArray[np.float64]:
-    """Scores on ``test``, (n, strengths) in the caller's row order, of rankers trained together for every strength.
+    """Train rankers for every strength together and score the test rows.
 
-    ``settings`` are the parameters of `FairNeuralRanker` besides notion and alpha.
+    Parameters
+    ----------
+    training, test : RankingData
+        The rows to train on and to score.
+    notion : str, Notion, callable or row masks
+        The notion of fairness.
+    alphas : array-like
+        The strengths, (strengths,).
+    **settings : Any
+        The other parameters of `FairNeuralRanker`.
+
+    Returns
+    -------
+    ndarray
+        Scores of the test rows, (n, strengths), in the caller's row order.
     """
     ranker = FairNeuralRanker(notion, **settings)
     networks, _ = ranker._trained(training, np.atleast_1d(np.asarray(alphas, np.float64)))
