@@ -1,8 +1,8 @@
 """LambdaRank's gradient, as LightGBM and XGBoost define it, compiled.
 
-A custom objective cannot reach the libraries' own, so this is it again: the same pairs, the same normalisations and,
-because boosted trees turn rounding into different splits, the same precision at each step. Import it only where it is
-used: numba compiles (and caches) the kernel when it is first called.
+A custom objective cannot call the libraries' gradient, so it is computed again here: the same pairs, the same
+normalisations and, because boosted trees turn rounding into different splits, the same precision at each step. Import
+this only where it is used: numba compiles (and caches) the kernel when it is first called.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ class LambdaRank:
 
     Attributes
     ----------
-    truncation : pairs have one item at least above this rank
-    sigma : steepness of the pair's sigmoid
-    by_difference, by_sum : divide a pair's weight by its score difference; damp lists with a large gradient
-    gains : gain of each whole label; empty is 2^label − 1; None is the label itself
-    library : whose arithmetic, "lightgbm" (double scores, a table for the sigmoid) or "xgboost" (single, twice the
-        curvature)
+    truncation : int
+        At least one item of each pair is above this rank.
+    sigma : float
+        Steepness of the pair's sigmoid.
+    by_difference, by_sum : bool
+        Divide a pair's weight by its score difference; damp lists with a large gradient.
+    gains : tuple of float or None
+        The gain of each whole label; empty is 2^label − 1; None is the label itself.
+    library : str
+        Whose arithmetic: "lightgbm" (double scores, sigmoid from a table) or "xgboost" (single, twice the curvature).
     """
 
     truncation: int = 30
@@ -43,10 +47,35 @@ class LambdaRank:
     library: str = "lightgbm"
 
     def bind(self, relevance: NDArray[Any], query_ptr: NDArray[np.int64]) -> BoundLambdaRank:
+        """Apply the rule to lists.
+
+        Parameters
+        ----------
+        relevance : ndarray
+            (n,), in stored order.
+        query_ptr : ndarray
+            The bounds of the lists, (q + 1,).
+
+        Returns
+        -------
+        BoundLambdaRank
+            The rule on these lists.
+        """
         return BoundLambdaRank(self, relevance, query_ptr)
 
     def gain(self, relevance: NDArray[Any]) -> NDArray[np.float64]:
-        """Of each row; LambdaRank needs whole labels unless the gain is the label itself."""
+        """Give the gain of each row; labels must be whole numbers unless the gain is the label itself.
+
+        Parameters
+        ----------
+        relevance : ndarray
+            The labels, (n,).
+
+        Returns
+        -------
+        ndarray
+            (n,).
+        """
         if self.gains is None:
             return relevance.astype(np.float64)
         label = relevance.astype(np.int64)
@@ -55,7 +84,7 @@ class LambdaRank:
         if wrong.any():
             raise DataError(
                 f"lambdarank needs relevance in whole numbers from 0 to {len(table) - 1}; got "
-                f"{relevance[wrong][0]:g}. Round it, or pass a label_gain for each grade."
+                f"{relevance[wrong][0]:g}. Round it, or pass one label_gain per grade."
             )
         return np.asarray(table[label], np.float64)
 
@@ -85,6 +114,18 @@ class BoundLambdaRank:
             self.table = 1 / (1 + np.exp(point * rule.sigma))
 
     def gradient(self, scores: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Give first and second derivatives.
+
+        Parameters
+        ----------
+        scores : ndarray
+            (n,), in stored order.
+
+        Returns
+        -------
+        tuple of ndarray
+            (n,) each.
+        """
         first, second = np.empty(len(self.label), np.float32), np.empty(len(self.label), np.float32)
         rule = self.rule
         _lambdas(

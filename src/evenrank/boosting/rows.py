@@ -27,10 +27,24 @@ def fit_rows(
     notion: Any,
     relevance_threshold: float,
 ) -> tuple[Any, RankingData, tuple[str, ...]]:
-    """The features in stored order, in the form they came; the rows without them; and the features' names.
+    """Check the rows of `fit`.
 
     Features are left to the library, which takes frames, sparse matrices and missing values; only a notion of the
-    user's own gets to see them.
+    user's own sees them.
+
+    Parameters
+    ----------
+    X, y, qid, group, sensitive_features, sample_weight
+        See `evenrank.lightgbm.FairLGBMRanker.fit`.
+    notion : str, Notion, callable or row masks
+        The notion of fairness.
+    relevance_threshold : float
+        Relevance at or above it counts as relevant.
+
+    Returns
+    -------
+    tuple
+        The features in stored order, in the form they came; the rows without features; and the features' names.
     """
     if isinstance(X, RankingData):
         if any(part is not None for part in (y, qid, group, sample_weight)):
@@ -55,10 +69,25 @@ def fit_rows(
 
 
 def query_ids(qid: Any, group: Any, n: int) -> ArrayLike:
-    """A query id a row, from the ids themselves or from the sizes of the queries one after another."""
+    """Give one query id per row.
+
+    Parameters
+    ----------
+    qid : array-like or None
+        The ids, (n,).
+    group : array-like or None
+        Or the sizes of the queries, (queries,), whose rows stand together.
+    n : int
+        The number of rows.
+
+    Returns
+    -------
+    array-like
+        The ids, (n,).
+    """
     if (qid is None) == (group is None):
         given = "both" if qid is not None else "neither"
-        raise ConfigError(f"pass qid, a query id a row, or group, the size of each query; got {given}.")
+        raise ConfigError(f"pass qid, one query id per row, or group, the size of each query; got {given}.")
     if qid is not None:
         return qid  # type: ignore[no-any-return]
     sizes = as_array(group, "group").astype(np.int64)
@@ -68,20 +97,57 @@ def query_ids(qid: Any, group: Any, n: int) -> ArrayLike:
 
 
 def library_features(X: Any, names: Sequence[str] | None = None) -> Any:
-    """Features as the library is to see them: masked values as missing, of a frame the columns of training."""
+    """Give features in a form for the library: masked values as missing, and only a frame's columns of training.
+
+    Parameters
+    ----------
+    X : array, frame or sparse matrix
+        The features, (n, d).
+    names : sequence of str, optional
+        The features in training.
+
+    Returns
+    -------
+    array, frame or sparse matrix
+        The features.
+    """
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X if X.dtype.kind == "f" else X.astype(np.float64), np.nan)
     return own_columns(X, names)
 
 
 def in_order(values: Any, order: NDArray[np.int64] | None) -> Any:
-    """An array, frame, sparse matrix or list in stored order."""
+    """Bring rows to stored order.
+
+    Parameters
+    ----------
+    values : array, frame, sparse matrix, list or None
+        The rows, (n,) or (n, d).
+    order : ndarray or None
+        The `RankingData.row_order`.
+
+    Returns
+    -------
+    array, frame, sparse matrix, list or None
+        The same kind.
+    """
     values = unmasked(values, "a value for each row")
     return values if order is None or values is None else _safe_indexing(values, order)
 
 
 def eval_rows(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, list[Any]]:
-    """Evaluation sets with the rows of a query together, the sizes of their queries, and the new orders."""
+    """Bring evaluation sets to stored order.
+
+    Parameters
+    ----------
+    eval_set, eval_qid, eval_group
+        See `evenrank.lightgbm.FairLGBMRanker.fit`.
+
+    Returns
+    -------
+    tuple
+        The sets with the rows of a query together, the sizes of their queries, and the orders of their rows.
+    """
     if eval_set is None:
         return None, eval_group, []
     sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
@@ -89,24 +155,53 @@ def eval_rows(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, 
         return [(library_features(X), unmasked(y, "y")) for X, y in sets], eval_group, [None] * len(sets)
     if len(eval_qid) != len(sets):
         raise ConfigError(f"eval_qid must have the query ids of each of the {len(sets)} eval_set; got {len(eval_qid)}.")
-    out, sizes, orders = [], [], []
+    stored, sizes, orders = [], [], []
     for (X, y), ids in zip(sets, eval_qid, strict=True):
         rows = RankingData.from_arrays(np.zeros((len(ids), 0)), np.zeros(len(ids)), None, ids)
-        out.append((in_order(library_features(X), rows.row_order), in_order(y, rows.row_order)))
+        stored.append((in_order(library_features(X), rows.row_order), in_order(y, rows.row_order)))
         sizes.append(np.diff(rows.query_ptr))
         orders.append(rows.row_order)
-    return out, sizes, orders
+    return stored, sizes, orders
 
 
 def each_in_order(parts: Any, orders: list[Any]) -> Any:
-    """Something of each evaluation set, in its new order."""
+    """Bring a column of each evaluation set to stored order.
+
+    Parameters
+    ----------
+    parts : sequence or None
+        One column per evaluation set.
+    orders : list
+        The orders that `eval_rows` gave.
+
+    Returns
+    -------
+    list or None
+        The columns.
+    """
     if parts is None:
         return None
     return [in_order(part, order) for part, order in zip(parts, orders, strict=True)]
 
 
 def as_rows(data: Any) -> RankingData:
-    """A `RankingData`, or one of (relevance, sensitive_features, qid), whose queries stand one after another."""
+    """Make a `RankingData` of the rows that a library trains on.
+
+    Parameters
+    ----------
+    data : RankingData or tuple
+        The rows, or their (relevance, sensitive_features, qid).
+
+    Returns
+    -------
+    RankingData
+        The rows, without features if they came as a tuple.
+
+    Raises
+    ------
+    DataError
+        If the rows of a query do not stand together.
+    """
     if isinstance(data, RankingData):
         rows = data
     else:

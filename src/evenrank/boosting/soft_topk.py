@@ -15,7 +15,19 @@ from evenrank.targets import BoundTarget
 
 
 class FastTopK(BoundTarget):
-    """As ``bind_target("topk", …)`` on float64 scores (n,), with a floor under the spread; see there."""
+    """The compiled form of ``bind_target("topk", …)``, for float64 scores (n,).
+
+    Parameters
+    ----------
+    query_ptr : ndarray
+        The bounds of the lists, (q + 1,).
+    k : int
+        The cut-off.
+    temperature : float
+        Softness of the cut.
+    floor : float
+        The least spread of a list, above 0.
+    """
 
     def __init__(self, query_ptr: NDArray[np.int64], k: int, temperature: float, floor: float) -> None:
         if not floor > 0:
@@ -33,14 +45,17 @@ class FastTopK(BoundTarget):
             self._at = scores
 
     def value(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Give each row's soft share of the top k, (n,); see `BoundTarget.value`."""
         self._go_to(scores)
         return self._value
 
     def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Give the first and the size of the second derivative by row, (n,) each; see `BoundTarget.steepness`."""
         self._go_to(scores)
         return self._first, self._second
 
     def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
+        """Turn a slope in the values, (n,), into one in the scores; see `BoundTarget.pull_back`."""
         self._go_to(scores)
         out = np.empty_like(scores)
         _pull_back(scores, self.ptr, self.k, self.temperature, self.floor, self._first, slope, out)
@@ -56,15 +71,15 @@ def _place(scores: Any, begin: int, end: int, k: int, floor: float, best: Any) -
     mean = total / (end - begin)
     total, held = floor * floor * (end - begin), 0
     for i in range(begin, end):
-        own = scores[i]
-        total += (own - mean) ** 2
-        if held > k and own <= best[k]:
+        score = scores[i]
+        total += (score - mean) ** 2
+        if held > k and score <= best[k]:
             continue
         j = held if held <= k else k
-        while j > 0 and best[j - 1] < own:
+        while j > 0 and best[j - 1] < score:
             best[j] = best[j - 1]
             j -= 1
-        best[j] = own
+        best[j] = score
         if held <= k:
             held += 1
     return mean, np.sqrt(total / (end - begin)), best[k - 1], best[k]
@@ -108,9 +123,9 @@ def _pull_back(
         total = drawn = 0.0
         above = below = 0
         for i in range(begin, end):
-            own = slope[i] * first[i]
-            total += own
-            drawn += own * (scores[i] - middle)
+            pull = slope[i] * first[i]
+            total += pull
+            drawn += pull * (scores[i] - middle)
             above += scores[i] == last
             below += scores[i] == following
         drawn /= spread * spread * (end - begin)

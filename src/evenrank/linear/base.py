@@ -43,7 +43,13 @@ class LinearRanker(BaseRanker):
         return data.to_caller(linear_scores(_Fitted(self), data)[:, 0])
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a JSON model file, which `evenrank.load` reads; a notion of one's own is kept by name only."""
+        """Write a JSON model file, which `evenrank.load` reads; a notion of your own is kept by name only.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        """
         self._check_fitted("save")
         offset, shares = self.group_offset_, self.group_shares_
         content = {
@@ -56,7 +62,20 @@ class LinearRanker(BaseRanker):
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> LinearRanker:
-        """Make the ranker of a model file already read as JSON; ``name`` is what an error calls the file."""
+        """Make the ranker of a model file already read as JSON.
+
+        Parameters
+        ----------
+        content : dict
+            The content of the file.
+        name : str
+            The name that an error gives the file.
+
+        Returns
+        -------
+        LinearRanker
+            The trained ranker.
+        """
         ranker = cls()
         model_file.set_parameters(ranker, content, name)
         weights = model_file.need(content, "weights", dict, name=name)

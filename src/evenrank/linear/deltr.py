@@ -39,7 +39,20 @@ def _shifted(y: ArrayLike) -> ArrayLike:
 
 
 def initial_weights(init: ArrayLike | None, d: int) -> NDArray[np.float64]:
-    """The given weights, (d,), or 0."""
+    """Check the first weights.
+
+    Parameters
+    ----------
+    init : array-like, optional
+        The weights, (d,); None is 0.
+    d : int
+        The number of features.
+
+    Returns
+    -------
+    ndarray
+        The weights, (d,).
+    """
     if init is None:
         return np.zeros(d)
     init = unmasked(init, "init")
@@ -48,7 +61,7 @@ def initial_weights(init: ArrayLike | None, d: int) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         weights = np.full(0, np.nan)
     if weights.shape != (d,) or not np.isfinite(weights).all():
-        raise ConfigError(f"init must be {d} finite numbers, a weight a feature; got {init!r}.")
+        raise ConfigError(f"init must be {d} finite numbers, one weight per feature; got {init!r}.")
     return weights
 
 
@@ -67,10 +80,29 @@ def deltr_path(
     tolerance: float = 1e-8,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[FairnessPath, NDArray[np.float64]]:
-    """Train DELTR for every γ at once: the models (their ``alphas`` are the γ) and their losses, (models,).
+    """Train DELTR for every γ at once.
 
-    Features are standardised, which changes no minimiser (but gd's way there; ``standardize=False`` leaves them), and
-    start at weight 0 unless ``init`` gives others, (d,) in the features' own units.
+    Parameters
+    ----------
+    train : RankingData
+        The rows.
+    gammas : array-like
+        The strengths, (models,).
+    standardize : bool
+        Standardise the features. That changes the steps of gd, but no minimiser.
+    init : array-like, optional
+        The first weights, (d,), in the features' own units; None is 0.
+    tolerance : float
+        A model of lbfgs has converged when its largest gradient entry is below this.
+    progress : Callable, optional
+        Called with the fraction done.
+    protected, weighting, solver, group_aware, max_iter, learning_rate
+        See `DELTR`.
+
+    Returns
+    -------
+    tuple of FairnessPath and ndarray
+        The models, whose ``alphas`` are the γ, and their losses, (models,).
     """
     strengths = np.atleast_1d(np.asarray(unmasked(gammas, "gammas"), dtype=float))
     if strengths.ndim != 1 or not (np.isfinite(strengths) & (strengths >= 0)).all():
@@ -149,25 +181,44 @@ class DELTR(LinearRanker):
 
     Parameters
     ----------
-    gamma : strength of the exposure term
-    protected : label of the protected group; None is the smaller group in training
-    reference : reproduce the published package 1.0.2: its loss (a query counts once a row), its gradient (whose
-        exposure part is not the loss' own), its steps, start and standardisation; see docs/decisions/0008. X then holds
-        the protected column as a feature, and ``coef_`` stays in the standardised space.
-    max_iter : iterations, 3000 by default
-    learning_rate : of gd
-    standardize : with ``reference``, as the published package does: one mean and deviation for the whole matrix, the
-        protected column put back as it was. Otherwise one by one, which moves no minimiser but speeds the way there.
-    init : (d,) initial weights; None is 0, or with ``reference`` uniform in [0, 0.01)
-    weighting : "queries" (the mean over queries) or "rows" (the published sum, each query counting once a row)
-    solver : "lbfgs", which converges, or the original's "gd"
-    group_aware : add the protected flag as a feature
+    gamma : float
+        The strength of the exposure term.
+    protected : label, optional
+        The label of the protected group; None is the smaller group in training.
+    reference : bool
+        Reproduce the published package 1.0.2: its loss (a query counts once per row), its gradient (whose exposure
+        part is not the loss' own), its steps, start and standardisation; see docs/decisions/0008. X then holds the
+        protected column as a feature, and ``coef_`` stays in the standardised space.
+    max_iter : int, optional
+        The number of iterations; None is 3000.
+    learning_rate : float
+        Of gd.
+    standardize : bool
+        Standardise each feature, which changes no minimiser but takes fewer steps. With ``reference``, as the published
+        package does: one mean and deviation for the whole matrix, and the protected column put back as it was.
+    init : array-like, optional
+        The first weights, (d,); None is 0, or with ``reference`` uniform in [0, 0.01).
+    weighting : str
+        "queries" (the mean over queries) or "rows" (the published sum, in which a query counts once per row).
+    solver : str
+        "lbfgs", which converges, or the original's "gd".
+    group_aware : bool
+        Add the protected flag as a feature.
+    relevance_threshold : float
+        Relevance at or above it counts as relevant in `score`.
+    random_state : int, RandomState or None
+        The seed of the first weights with ``reference``.
+    verbose : bool
+        Show a progress bar.
 
     Attributes
     ----------
-    coef_ : (d,)
-    loss_ : float, the loss reached; with ``reference`` the last one logged, before the last step
-    loss_curve_ : (max_iter,) with ``reference``: the loss before each step
+    coef_ : ndarray
+        Weights, (d,).
+    loss_ : float
+        The loss reached; with ``reference`` the last one logged, before the last step.
+    loss_curve_ : ndarray
+        With ``reference``: the loss before each step, (max_iter,).
 
     Examples
     --------
@@ -223,6 +274,16 @@ class DELTR(LinearRanker):
         """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
 
         Only differences of y within a query count (softmax), so negative judgements are shifted up to 0.
+
+        Parameters
+        ----------
+        X, y, qid, sensitive_features
+            The rows, as in `FairLinearRanker.fit`.
+
+        Returns
+        -------
+        DELTR
+            The trained ranker itself.
         """
         check_number(self.gamma, "gamma", least=0)
         if y is not None and not isinstance(X, RankingData):
@@ -291,7 +352,18 @@ class DELTR(LinearRanker):
         self.n_iter_ = steps
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a JSON model file, which `evenrank.load` reads."""
+        """Write a JSON model file, which `evenrank.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+
+        Raises
+        ------
+        ConfigError
+            If the model stays in the standardised space of ``reference``.
+        """
         if self.scaling_ is not None:
             raise ConfigError("a DELTR with reference=True and standardize=True is for comparison, without a file.")
         super().save(path)

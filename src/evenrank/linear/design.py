@@ -22,7 +22,16 @@ Block = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 class Design:
     """Columns z = (x − center) / spread, then 1 for the intercept; Θ is (models, width).
 
-    ``groupings`` share their rows and differ in the groups; ``notions`` is empty where nothing is penalised.
+    Parameters
+    ----------
+    groupings : sequence of RankingData
+        The same rows under different groups.
+    notions : sequence of Notion
+        The notions; empty where nothing is penalised.
+    scope, across, scale, ridge, fit_intercept, group_aware
+        See `fairness_path`.
+    any_units : bool
+        Whether the solver gives the same minimiser in any units of the features.
     """
 
     def __init__(
@@ -55,7 +64,7 @@ class Design:
 
     @cached_property
     def moments(self) -> list[Moments]:
-        """Of each grouping; sgd needs none, so they are taken when first asked for."""
+        """The moments of each grouping; computed when first used, since sgd needs none."""
         pooled = self.notions if self.scope == "amortized" else []
         return [Moments.of(item, pooled, group_aware=self.group_aware) for item in self.groupings]
 
@@ -106,10 +115,10 @@ class Design:
                 return
             for rows, block in design_blocks(data, group_aware=self.group_aware):
                 Z = np.hstack([(block - self.center) / self.spread, np.ones((len(block), 1))])[:, : self.width]
-                made = (Z, target[rows], weight[rows])
+                standardised = (Z, target[rows], weight[rows])
                 if len(block) == data.n_rows:
-                    kept.append(made)
-                yield made
+                    kept.append(standardised)
+                yield standardised
 
         return blocks
 

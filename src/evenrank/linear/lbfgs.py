@@ -20,10 +20,25 @@ def minimise(
     tolerance: float = 1e-8,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Minimisers (models, d), their values (models,), and which converged.
+    """Minimise many problems by L-BFGS.
 
-    ``objective(theta, models)`` gives values and gradients of the given models at the rows of ``theta``. A model has
-    converged when its largest gradient entry is below ``tolerance``, or no step lowers its value any more.
+    Parameters
+    ----------
+    objective : Callable
+        ``objective(theta, models)`` gives values and gradients of the given models at the rows of ``theta``.
+    start : ndarray
+        Where each model begins, (models, d).
+    max_iter : int
+        The most iterations.
+    tolerance : float
+        A model has converged when its largest gradient entry is below this, or when no step lowers its value.
+    progress : Callable, optional
+        Called with the fraction done.
+
+    Returns
+    -------
+    tuple of ndarray
+        Minimisers (models, d), their values (models,), and which converged (models,).
     """
     theta = start.astype(float)
     models = np.arange(len(theta))
@@ -61,7 +76,7 @@ def minimise(
         theta[todo], value[todo], slope[todo] = new_theta, new_value, new_slope
         moves = np.concatenate([moves, move[None]])[-MEMORY:]
         changes = np.concatenate([changes, change[None]])[-MEMORY:]
-        # A model whose search found nothing lower is at rounding's end.
+        # A model for which no step is lower is as close as rounding allows.
         converged[todo[searching]] = True
         converged[todo] |= np.abs(new_slope).max(axis=1) <= tolerance
         if progress is not None:

@@ -31,8 +31,22 @@ SGD_RATE = 1e-4
 
 
 def strength_grid(points: int = 25, low: float = 0.01, high: float = 10.0) -> NDArray[np.float64]:
-    """0 and ``points`` strengths spaced evenly in the logarithm: the paper's TREC grid by default.
+    """Give 0 and then strengths that are spaced evenly in the logarithm: the paper's TREC grid by default.
 
+    Parameters
+    ----------
+    points : int
+        The number of strengths besides 0.
+    low, high : float
+        The first and the last of them.
+
+    Returns
+    -------
+    ndarray
+        Ascending strengths, (points + 1,).
+
+    Examples
+    --------
     >>> strength_grid(3).round(3).tolist()
     [0.0, 0.01, 0.316, 10.0]
     """
@@ -45,14 +59,27 @@ class FairnessPath:
 
     Attributes
     ----------
-    coef : (models, d) and intercept : (models,), in the features' own units
-    alphas : (models,) strengths
-    notions : (models,) names of the notions; with several, the strengths repeat notion by notion
-    residual : (models,) the exact solution's distance from optimality: the largest entry of the subgradient made with
-        the multipliers, and how far those are from fitting the gaps' signs; NaN for other solvers
-    multipliers : (models, J) u of the exact solution, in [−1, 1]; None for others
-    group_offset : (models, G) added to a group's scores if group-aware, else None
-    steps : steps (gd) or batches (sgd) taken
+    coef, intercept : ndarray
+        Weights (models, d) and intercepts (models,), in the features' own units.
+    alphas : ndarray
+        Strengths, (models,).
+    notions : tuple of str
+        The notion of each model; with several, the strengths repeat notion by notion.
+    feature_names, group_names : tuple
+        The names of the features and groups in training.
+    residual : ndarray
+        The exact solution's distance from optimality, (models,): the largest entry of the subgradient made with the
+        multipliers, and how far those are from fitting the gaps' signs; NaN for other solvers.
+    multipliers : ndarray or None
+        u of the exact solution, (models, J), in [−1, 1].
+    group_offset : ndarray or None
+        What is added to a group's scores if group-aware, (models, G).
+    shares : ndarray or None
+        Each group's share of the training rows if group-aware, (G,).
+    steps : int
+        The number of steps (gd) or batches (sgd).
+    problems : tuple
+        The whitened problem of each grouping and notion, for `alpha_star`.
     """
 
     coef: NDArray[np.float64]
@@ -73,13 +100,24 @@ class FairnessPath:
 
     @property
     def alpha_star(self) -> NDArray[np.float64]:
-        """The strength from which on the training gap is 0 and the path constant, one a notion."""
+        """The strength from which on the training gap is 0 and the path constant, one per notion."""
         if not self.problems:
             raise ConfigError("alpha_star is known for solver='exact', loss='squared' and a strength above 0 only.")
         return np.array([vanishing_strength(white, weight) for white, weight in self.problems])
 
     def scores(self, data: RankingData) -> NDArray[np.float64]:
-        """Scores of every model, (n, models), in the caller's row order."""
+        """Score rows with every model.
+
+        Parameters
+        ----------
+        data : RankingData
+            The rows.
+
+        Returns
+        -------
+        ndarray
+            Scores, (n, models), in the caller's row order.
+        """
         return data.to_caller(linear_scores(self, data))
 
 
@@ -111,25 +149,51 @@ def fairness_path(
 
     Parameters
     ----------
-    train : the data; or a list of groupings of the same rows (`RankingData.with_group`), which train together
-    notion : a name, `Notion`, function of the data, or a list of names, which train together
-    alphas : strengths, (A,); None is the paper's grid of 26
-    solver : "exact" (the minimiser), "gd" (full-batch descent, the paper's TREC settings) or "sgd" (batches of queries,
-        the paper's MS MARCO settings)
-    scope : "amortized" pools all queries; "per_query" averages the queries' own gaps
-    target : what is evened out: the "score" (the paper's), or with gd its "probability", a soft "topk" indicator or the
-        "exposure" of the soft rank, see `evenrank.targets`; all but the score hold the rows in memory
-    k : the cut-off of target "topk"
-    loss : "squared", or "logistic" (relevance at the threshold)
-    ridge : weight of ‖θ‖² in standardised features, the intercept excepted
-    scale : standardise with the statistics of "train", of the whole "dataset" it was taken from, or not at all (None)
-    group_aware : let the model see the group (see `FairLinearRanker` on when that is appropriate)
-    across : how more than two groups are combined: "mean" over pairs, or "max" (gd and sgd)
-    relative : ``alphas`` are fractions of α*, the strength at which the training gap vanishes (exact, squared)
-    learning_rate : default 0.003 for gd and 0.0001 for sgd
-    max_iter : steps of gd; the paper's 1500 of 0.003 stop short of the minimum, which more or longer steps reach
-    epochs, batch_queries, batch_items, seed : of sgd
-    progress : called with the fraction done
+    train : RankingData or sequence of RankingData
+        The data, or several groupings of the same rows (`RankingData.with_group`), which train together.
+    notion : str, Notion, callable, row masks or sequence of str
+        One notion, or a list of names, which train together.
+    alphas : array-like, optional
+        Strengths, (A,); None is the paper's grid of 26.
+    solver : str
+        "exact" (the minimiser), "gd" (full-batch descent, the paper's TREC settings) or "sgd" (batches of queries, the
+        paper's MS MARCO settings).
+    scope : str
+        "amortized" pools all queries; "per_query" averages the gaps of the queries.
+    target : str
+        The value that is evened out: the "score" (the paper's), or with gd its "probability", a soft "topk" indicator
+        or the "exposure" of the soft rank, see `evenrank.targets`. All but the score hold the rows in memory.
+    k : int
+        The cut-off of target "topk".
+    loss : str
+        "squared", or "logistic" (relevance at the threshold).
+    ridge : float
+        The weight of ‖θ‖² in standardised features, without the intercept.
+    scale : str, optional
+        Standardise with the statistics of "train", of the whole "dataset" it was taken from, or not at all (None).
+    fit_intercept : bool
+        Whether the score has an intercept.
+    group_aware : bool
+        Let the model see the group; see `FairLinearRanker` on when that is appropriate.
+    across : str
+        How more than two groups are combined: the "mean" over pairs, or the "max" (gd and sgd).
+    relative : bool
+        ``alphas`` are fractions of α*, the strength at which the training gap vanishes (exact, squared).
+    learning_rate : float, optional
+        By default 0.003 for gd and 0.0001 for sgd.
+    max_iter : int
+        Steps of gd. The paper's 1500 of 0.003 stop short of the minimum, which more or longer steps reach.
+    epochs, batch_queries, seed : int
+        Of sgd: passes over the queries, queries in a batch, and the seed of their order.
+    batch_items : int, optional
+        Of sgd: the most items of a query in a batch; None takes all.
+    progress : Callable, optional
+        Called with the fraction done.
+
+    Returns
+    -------
+    FairnessPath
+        One model per grouping, notion and strength, the strengths last.
 
     Examples
     --------

@@ -23,31 +23,55 @@ class FairLinearRanker(LinearRanker):
 
     Parameters
     ----------
-    notion : "demographic_parity", "equal_opportunity", "equalized_odds", their short names dp, eop, eod, or a `Notion`
-    alpha : the strength of the fairness term; 0 is an ordinary ranker
-    scope : "amortized" over all queries, or "per_query"
-    solver : "exact", "gd" or "sgd"; see `fairness_path`, as for the remaining parameters
-    group_aware : let the model see the group itself, at training and prediction. That reaches parity at least cost,
-        since the model can add a constant to a group's scores. It is appropriate where treating groups differently is
-        lawful and intended (say, evening out vendors on a marketplace) and the group is known at prediction. It is
-        not where equal items must get equal scores whatever their group, as most law on hiring and credit demands.
-    target : what is evened out: "score", or with solver="gd" also "probability", "topk" or "exposure"
-    k : the cut-off of target "topk" and of ``max_violation``
-    max_violation : instead of ``alpha``, which is then ignored: the weakest strength is sought at which the violation
-        of the top k on the training rows (``dp@5`` and the like) is at most this. Where none reaches it, the fairest
-        model found is kept, with a `DataWarning` that gives its violation.
-    loss : "squared" or "logistic"
-    relevance_threshold : relevance at or above it counts as relevant
-    random_state : the seed of sgd's batches; an int, a numpy RandomState, or None for other batches at each fit
+    notion : str, Notion, callable or row masks
+        "demographic_parity", "equal_opportunity", "equalized_odds", their short names dp, eop, eod, or a notion of
+        your own.
+    alpha : float
+        The strength of the fairness term; 0 is an ordinary ranker.
+    scope : str
+        "amortized" over all queries, or "per_query".
+    solver : str
+        "exact", "gd" or "sgd"; see `fairness_path`.
+    group_aware : bool
+        Let the model see the group itself, at training and prediction. That reaches parity at least cost, since the
+        model can add a constant to a group's scores. It is appropriate where treating groups differently is lawful and
+        intended (say, evening out vendors on a marketplace) and the group is known at prediction. It is not where
+        equal items must get equal scores whatever their group, as most law on hiring and credit demands.
+    target : str
+        The value that is evened out: "score", or with solver="gd" also "probability", "topk" or "exposure".
+    k : int
+        The cut-off of target "topk" and of ``max_violation``.
+    max_violation : float, optional
+        Instead of ``alpha``, which is then ignored: train with the weakest strength at which the gap of the top k on
+        the training rows (``dp@5`` and the like) is at most this. If no strength reaches it, the model with the lowest
+        gap is kept, with a `DataWarning` that gives the gap.
+    loss : str
+        "squared" or "logistic".
+    ridge, scale, fit_intercept, across, learning_rate, max_iter, epochs, batch_queries, batch_items
+        See `fairness_path`.
+    relevance_threshold : float
+        Relevance at or above it counts as relevant.
+    random_state : int, RandomState or None
+        The seed of sgd's batches; None gives other batches at each fit.
+    verbose : bool
+        Show a progress bar.
 
     Attributes
     ----------
-    coef_ : (d,) weights and intercept_ : float, in the features' own units
-    alpha_ : the strength used
-    violation_ : the gap of the top k on the training rows; NaN without groups
-    n_iter_ : steps or batches taken by gd and sgd
-    feature_names_, group_names_ : names seen in training
-    group_offset_ : (G,) added to each group's scores if group-aware, else None
+    coef_ : ndarray
+        Weights, (d,), in the features' own units.
+    intercept_ : float
+        The intercept, in the same units.
+    alpha_ : float
+        The strength of this model.
+    violation_ : float
+        The gap of the top k on the training rows; NaN without groups.
+    n_iter_ : int
+        The number of steps (gd) or batches (sgd).
+    feature_names_, group_names_ : tuple
+        The names of the features and groups in training.
+    group_offset_ : ndarray or None
+        What is added to each group's scores if group-aware, (G,).
 
     Examples
     --------
@@ -120,8 +144,25 @@ class FairLinearRanker(LinearRanker):
     ) -> FairLinearRanker:
         """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
 
-        Without ``qid`` all rows are one query; without groups ``alpha`` must be 0. Ctrl-C during gd or sgd keeps the
-        weights reached so far, with a warning.
+        Ctrl-C during gd or sgd keeps the weights reached so far, with a warning.
+
+        Parameters
+        ----------
+        X : array, frame or RankingData
+            The rows, (n, d). A `RankingData` brings y, the queries and the weights with it.
+        y : array-like, optional
+            Relevance, (n,).
+        qid : array-like, optional
+            The query id of each row, (n,), in any order. Without it all rows are one query.
+        sensitive_features : array-like, optional
+            The group label of each row, (n,). Without it ``alpha`` must be 0.
+        sample_weight : array-like, optional
+            The weight of each row, (n,).
+
+        Returns
+        -------
+        FairLinearRanker
+            The trained ranker itself.
         """
         spec = FairnessSpec.of(self)
         data = self._checked_rows(X, y, qid, sensitive_features, sample_weight)

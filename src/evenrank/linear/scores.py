@@ -30,7 +30,20 @@ class Linear(Protocol):
 
 
 def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
-    """Scores in stored order, (n, models), after matching the data's features with those of training."""
+    """Score rows, after matching the data's features with those of training.
+
+    Parameters
+    ----------
+    model : Linear
+        The trained models.
+    data : RankingData
+        The rows.
+
+    Returns
+    -------
+    ndarray
+        (n, models), in stored order.
+    """
     columns = match_features(data, model.feature_names)
     out = np.empty((data.n_rows, len(model.coef)))
     for rows, block in data.blocks():
