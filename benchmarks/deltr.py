@@ -14,7 +14,7 @@ import numpy as np
 
 import common
 import evenrank as er
-from evenrank.linear.deltr import deltr_path
+from evenrank.linear.deltr_path import deltr_path
 
 RATE = 0.001
 

@@ -12,7 +12,8 @@ import pytest
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, EvenrankError
-from evenrank.row_checks import gather, group_rows, is_missing, listed, tidy_labels
+from evenrank.labels import group_rows, is_missing, tidy_labels
+from evenrank.row_checks import gather, listed
 
 GOOD = {
     "X": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],

@@ -29,7 +29,7 @@ _NAMES = {
     "strength_grid": "linear.path",
     "FairLinearRanker": "linear.ranker",
     "DELTR": "linear.deltr",
-    "deltr_path": "linear.deltr",
+    "deltr_path": "linear.deltr_path",
     "FAStar": "rerankers.fastar",
     "FairnessSpec": "rankers.spec",
     "QueryKFold": "rankers.selection",

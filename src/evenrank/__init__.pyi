@@ -32,7 +32,7 @@ from evenrank.intervals import interval as interval
 from evenrank.intervals import intervals as intervals
 from evenrank.io import read as read
 from evenrank.linear.deltr import DELTR as DELTR
-from evenrank.linear.deltr import deltr_path as deltr_path
+from evenrank.linear.deltr_path import deltr_path as deltr_path
 from evenrank.linear.path import FairnessPath as FairnessPath
 from evenrank.linear.path import fairness_path as fairness_path
 from evenrank.linear.path import strength_grid as strength_grid

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,56 @@ NOT_FEATURES = ("score", "item", "rank")  # columns of these names are features 
 FEWEST_IDS = 10  # in fewer rows, distinct whole numbers say nothing
 
 # ---------------------------------------------------------------------- which columns are features
+
+
+def frame_parts(
+    df: Any,
+    named: Mapping[str, str | None],
+    *,
+    features: Sequence[str] | None,
+    ignore: Sequence[str],
+    stacklevel: int,
+) -> tuple[Any, str | None, list[str]]:
+    """Find the item ids and the features among the columns of a frame.
+
+    Parameters
+    ----------
+    df : frame
+        A pandas, polars or pyarrow table.
+    named : Mapping[str, str | None]
+        The column of each part that is not a feature.
+    features, ignore : sequence of str
+        See `RankingData.from_frame`.
+    stacklevel : int
+        How far up the caller is whom warnings name.
+
+    Returns
+    -------
+    tuple
+        The frame, the column of item ids or None, and the feature columns.
+    """
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(df, eager_only=True)
+    except TypeError:
+        raise DataError(
+            f"df must be a pandas, polars or pyarrow table; got {type(df).__name__}. Use from_arrays for arrays."
+        ) from None
+    for role, column in named.items():
+        if column is not None and column not in frame.columns:
+            raise DataError(f"{role} column {column!r} is not in the data; it has {listed(frame.columns)}.")
+    item = item_column(named["item"], frame.columns, [*named.values(), *(features or ()), *ignore])
+    if features is not None:
+        for column in features:
+            if column not in frame.columns:
+                raise DataError(f"feature column {column!r} is not in the data; it has {listed(frame.columns)}.")
+        return frame, item, list(features)
+    taken = {*named.values(), item, *ignore}
+    rest, by_name = usual_features([column for column in frame.columns if column not in taken])
+    chosen = [name for name in rest if frame[name].dtype.is_numeric() or frame[name].dtype == nw.Boolean]
+    note_left_out(by_name, [name for name in rest if name not in chosen], stacklevel=stacklevel)
+    return frame, item, chosen
 
 
 def item_column(item: str | None, names: Sequence[str], taken: Iterable[str | None]) -> str | None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
+from evenrank.labels import group_codes
 from evenrank.notions import (
     NOTIONS,
     Cells,
@@ -26,7 +27,7 @@ from evenrank.notions import (
     warn_empty,
 )
 from evenrank.rounding import beyond_rounding, rounding
-from evenrank.row_checks import group_codes, listed
+from evenrank.row_checks import listed
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenrank as er
-from evenrank.linear.deltr import deltr_path
+from evenrank.linear.deltr_path import deltr_path
 from evenrank.linear.exposure_objective import ExposureObjective
 from golden import golden
 

@@ -20,7 +20,8 @@ from evenrank.datasets.msmarco_files import Record, read_records
 from evenrank.errors import DataError, DataWarning
 from evenrank.features.spool import TextSpool
 from evenrank.io.files import write_whole
-from evenrank.row_checks import freeze, tidy_labels
+from evenrank.labels import tidy_labels
+from evenrank.row_checks import freeze
 
 # The suffixes that make the first group; every other host is in the group "other".
 GROUPINGS = {"com": ("com",), "ext": ("com", "org", "gov", "edu", "net")}

@@ -16,7 +16,8 @@ from evenrank.checks import text_array
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.frame_columns import frame_labels, item_column, note_ids, note_left_out, usual_features
-from evenrank.row_checks import LABELS, Locate, listed
+from evenrank.labels import LABELS
+from evenrank.row_checks import Locate, listed
 
 SHOWN = 40
 # user → read → a format's reader → assemble: a warning names the user's line.

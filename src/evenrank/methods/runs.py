@@ -40,7 +40,7 @@ def _some(path: FairnessPath, models: slice) -> FairnessPath:
 
 def deltr(method: Method, task: Task) -> Iterator[Part]:
     """Train all strengths of a grouping together."""
-    from evenrank.linear.deltr import deltr_path
+    from evenrank.linear.deltr_path import deltr_path
 
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         protected = larger_group(train) if method.larger else None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.extras import require
-from evenrank.row_checks import checked_ids, group_rows
+from evenrank.labels import checked_ids, group_rows
 
 torch: Any = require("torch")
 data_tools: Any = require("torch.utils.data")

@@ -11,8 +11,8 @@ from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
+from evenrank.labels import group_rows
 from evenrank.notions import ACROSS, SCOPES, Cells, Contrast, Notion, NotionLike, Pairs, as_notion
-from evenrank.row_checks import group_rows
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
 from evenrank.torch.losses import Tensor, check_rows
 

@@ -1,0 +1,174 @@
+"""Ids and group labels of any type: checked, and rows brought together by them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.checks import text_array
+from evenrank.errors import DataError
+from evenrank.row_checks import Locate, listed, shown
+
+LABELS = 1 << 16  # rows whose labels are Python objects at a time
+UNKNOWN = -1
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NA, NaT and empty text are how tables write 'no value'."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return value == "" or bool(value != value)
+
+
+def checked_ids(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[Any]:
+    array = label_array(values, n, what)
+    if array.dtype == object:
+        array = tidy_labels(array.tolist())
+    if array.dtype == object:
+        missing: NDArray[np.bool_] = np.fromiter(map(is_missing, array), bool, n)
+    elif array.dtype.kind == "f":
+        missing = np.isnan(array)
+    elif array.dtype.kind in "Mm":
+        missing = np.isnat(array)
+    elif array.dtype.kind in "US":
+        missing = array == np.array("", array.dtype)
+    else:
+        missing = np.zeros(n, bool)
+    if missing.any():
+        raise DataError(f"{at(int(np.argmax(missing)))}: {what} must not be empty. Fill it or drop the row.")
+    return array.copy()
+
+
+def label_array(values: Any, n: int, what: str) -> NDArray[Any]:
+    """One label of any type for each of the n rows: arrays and columns as they are, other sequences label by label.
+
+    A masked label is a missing one.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        plain = values.data
+        hidden = np.ma.getmaskarray(values)
+        if hidden.any():
+            plain = (plain.astype("M8[us]") if plain.dtype.kind == "M" else plain).astype(object)
+            plain[hidden] = None
+        values = plain
+    if hasattr(values, "__array__") or isinstance(values, str) or not isinstance(values, Iterable):
+        array = np.asarray(values)
+    else:
+        array = tidy_labels([None if value is np.ma.masked else value for value in values])
+    if array.shape != (n,):
+        raise DataError(f"{what} must have one value for each of the {n} rows; got shape {array.shape}.")
+    if array.dtype == object:
+        try:
+            for some in _few_at_a_time(array):
+                set(some)
+        except TypeError:
+            strange = next((value for value in array if not isinstance(value, Hashable)), array[0])
+            raise DataError(f"{what} must be plain values such as text or numbers; got {strange!r}.") from None
+    return array
+
+
+def tidy_labels(labels: list[Any]) -> NDArray[Any]:
+    """Labels as an array, without numpy turning [1, 'a'] into text, huge integers into floats or tuples into lines."""
+    types = set(map(type, labels))
+    if len(types) == 1 and issubclass(only := types.pop(), int | float | str | bytes | np.generic):
+        plain = text_array(labels) if issubclass(only, str | bytes) else np.asarray(labels)
+        if plain.dtype.kind != "f" or not issubclass(only, int):
+            return plain
+    return np.fromiter(labels, object, len(labels))
+
+
+def group_codes(
+    group: ArrayLike | None, names: Sequence[Any] | None, n: int
+) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
+    """Codes into the sorted labels; -1 where the label is missing."""
+    if group is None:
+        return np.full(n, UNKNOWN, np.int32), ()
+    array = label_array(group, n, "group")
+    if array.dtype.kind == "M":
+        array = array.astype("M8[us]")  # finer times become plain integers in a list
+    label_of: dict[Any, Any] = {}
+    for some in _few_at_a_time(array):
+        label_of |= {value: value for value in dict.fromkeys(some.tolist()) if not is_missing(value)}
+    seen = list(label_of)
+    if names is not None:
+        known = list(names)
+        if len(set(known)) < len(known):
+            raise DataError(f"group_names must differ; got {listed(known)}.")
+        if not set(seen) <= set(known):
+            is_code = {value: isinstance(value, int) and UNKNOWN <= value < len(known) for value in seen}
+            if not all(is_code.values()):
+                strange = min((value for value in seen if value not in known), key=is_code.__getitem__)
+                raise DataError(f"group {strange!r} is neither in group_names ({listed(known)}) nor a code into them.")
+            label_of = {value: known[value] for value in seen if value != UNKNOWN}
+        seen = known
+    labels = tuple(_sorted_labels(seen))
+    code_of_label = {label: code for code, label in enumerate(labels)}
+    code_of = {value: code_of_label[label] for value, label in label_of.items()}
+    codes = (map(code_of.get, some.tolist(), repeat(UNKNOWN)) for some in _few_at_a_time(array))
+    return np.fromiter(chain.from_iterable(codes), np.int32, n), labels
+
+
+def _few_at_a_time(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Parts of an array, so that labels are Python objects for some rows at a time."""
+    return (array[start : start + LABELS] for start in range(0, len(array), LABELS))
+
+
+def _sorted_labels(labels: list[Any]) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+
+
+def group_rows(query: NDArray[Any]) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[Any]]:
+    """The permutation that brings each query's rows together (None if they already are), pointers and ids."""
+    n = len(query)
+    starts = np.flatnonzero(np.concatenate([[True], query[1:] != query[:-1]]))
+    run_ids = query[starts]
+    different = len(np.unique(run_ids) if run_ids.dtype.kind in "iu" else set(run_ids.tolist()))
+    if different == len(run_ids):
+        return None, np.append(starts, n).astype(np.int64), run_ids
+    first: dict[Any, int] = {}
+    run_code = np.fromiter((first.setdefault(value, len(first)) for value in run_ids.tolist()), np.int64, len(run_ids))
+    codes = np.repeat(run_code, np.diff(np.append(starts, n)))
+    order = np.argsort(codes, kind="stable")
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+    return order, ptr, query[order[ptr[:-1]]]
+
+
+def refuse_duplicates(
+    items: NDArray[Any],
+    ptr: NDArray[np.int64],
+    query_ids: NDArray[Any],
+    order: NDArray[np.int64] | None,
+    at: Locate,
+) -> None:
+    start = 0
+    while start < len(ptr) - 1:
+        stop = max(start + 1, int(np.searchsorted(ptr, ptr[start] + LABELS, side="right")) - 1)
+        rows = slice(ptr[start], ptr[stop])
+        query = np.repeat(np.arange(start, stop), np.diff(ptr[start : stop + 1]))
+        codes = _item_codes(items[rows])
+        key = query * len(codes) + codes
+        by_key = np.argsort(key, kind="stable")
+        again = np.flatnonzero(key[by_key[1:]] == key[by_key[:-1]])
+        if len(again):
+            stored = by_key[again[0] : again[0] + 2] + ptr[start]
+            one, two = (int(i) if order is None else int(order[i]) for i in stored)
+            raise DataError(
+                f"{at(two)}: item {shown(items[stored[0]])} occurs twice in query "
+                f"{shown(query_ids[query[stored[0] - ptr[start]]])} (first at {at(one)}). Keep one row an item."
+            )
+        start = stop
+
+
+def _item_codes(items: NDArray[Any]) -> NDArray[np.int64]:
+    """The same number for the same item, (n,), below n."""
+    if items.dtype.kind in "iu":
+        return np.unique(items, return_inverse=True)[1]
+    code_of: dict[Any, int] = {}
+    return np.fromiter((code_of.setdefault(value, len(code_of)) for value in items.tolist()), np.int64, len(items))

@@ -1,0 +1,170 @@
+"""`Rows`: the arrays of a `RankingData`, what can be read off them, and the two orders of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.errors import DataError
+from evenrank.row_checks import (
+    MappedPages,
+    block_rows,
+    listed,
+    number_array,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows:
+    """Arrays of rows grouped by query, in stored order; `evenrank.RankingData` explains each."""
+
+    features: NDArray[Any]
+    relevance: NDArray[np.float64]
+    group: NDArray[np.int32]
+    query_ptr: NDArray[np.int64]
+    query_ids: NDArray[Any]
+    item_ids: NDArray[Any] | None
+    feature_names: tuple[str, ...]
+    group_names: tuple[Any, ...]
+    row_order: NDArray[np.int64] | None = None
+    relevance_threshold: float = 1.0
+    sample_weight: NDArray[np.float64] | None = None
+    membership: NDArray[np.float64] | None = None
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, n."""
+        return len(self.relevance)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries, q."""
+        return len(self.query_ids)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features, d."""
+        return int(self.features.shape[1])
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups, G."""
+        return len(self.group_names)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Rows of each query, (q,)."""
+        return np.diff(self.query_ptr)
+
+    @cached_property
+    def query_of_row(self) -> NDArray[np.int64]:
+        """Each row's query number, (n,)."""
+        return np.repeat(np.arange(self.n_queries), self.lengths)
+
+    @cached_property
+    def sorted_queries(self) -> NDArray[np.int64]:
+        """Query numbers in the order of their ids, (q,); seeded choices use it, so that row order never matters."""
+        try:
+            return np.argsort(self.query_ids, kind="stable")
+        except TypeError:
+            keys = [(type(value).__name__, str(value)) for value in self.query_ids.tolist()]
+            return np.array(sorted(range(self.n_queries), key=keys.__getitem__))
+
+    @cached_property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Relevance at or above the threshold, (n,)."""
+        return self.relevance >= self.relevance_threshold
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Look up a feature.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        ndarray
+            (n,), in stored order.
+        """
+        if name not in self.feature_names:
+            raise DataError(f"feature {name!r} is not in the data; its features are {listed(self.feature_names)}.")
+        return np.asarray(self.features[:, self.feature_names.index(name)])
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield row slices that are small enough to convert to float64, with their features."""
+        step = block_rows(self.n_features)
+        pages = MappedPages(self.features)
+        for start in range(0, self.n_rows, step):
+            rows = slice(start, min(start + step, self.n_rows))
+            block = np.asarray(self.features[rows])
+            yield rows, block
+            pages.read(block.nbytes)
+
+    def __repr__(self) -> str:
+        groups = ", ".join(
+            f"{name!r} {np.count_nonzero(self.group == code) / self.n_rows:.0%}"
+            for code, name in enumerate(self.group_names[:6])
+        ) + (f", … ({self.n_groups} in all)" if self.n_groups > 6 else "")
+        return (
+            f"RankingData({self.n_rows} rows, {self.n_queries} queries, {self.n_features} features; "
+            f"relevant {self.relevant.mean():.0%}; groups: {groups or 'none'})"
+        )
+
+    # ------------------------------------------------------------------ the two orders
+
+    def to_stored(self, values: ArrayLike, *, what: str = "scores") -> NDArray[Any]:
+        """Check values given in the caller's row order and bring them to stored order.
+
+        Their type stays: ties are decided in the precision the scores were given in, and between integers exactly.
+
+        Parameters
+        ----------
+        values : array-like
+            (n,) or (n, models).
+        what : str
+            The name that an error gives them.
+
+        Returns
+        -------
+        ndarray
+            The shape of ``values``.
+        """
+        array = number_array(values, what)
+        if array.ndim not in (1, 2) or len(array) != self.n_rows or array.size == 0:
+            raise DataError(
+                f"{what} must have shape ({self.n_rows},) or ({self.n_rows}, models), one value per row; "
+                f"got {array.shape}."
+            )
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            place = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+            model = f" of model {place[1]}" if array.ndim == 2 else ""
+            raise DataError(f"{what} must be finite; row {place[0]}{model} has {float(array[place])}.")
+        return array if self.row_order is None else array[self.row_order]
+
+    def to_caller(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Bring values in stored order back to the caller's row order.
+
+        Parameters
+        ----------
+        values : ndarray
+            (n,) or (n, models).
+
+        Returns
+        -------
+        ndarray
+            The shape of ``values``.
+        """
+        if self.row_order is None:
+            return values
+        out = np.empty_like(values)
+        out[self.row_order] = values
+        return out
