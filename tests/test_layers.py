@@ -19,7 +19,7 @@ LAYERS = [
     {"errors"},
     {"extras", "checks", "progress", "quiet", "wording", "rounding"},
     {"row_checks", "labels", "frame_columns", "rows", "data", "ranking"},
-    {"notions", "losses", "targets"},
+    {"contrasts", "notions", "losses", "targets"},
     {"measures", "moments"},
     {"query_sums", "statistic", "intervals", "comparisons", "bounds"},
     {"io", "features", "datasets"},

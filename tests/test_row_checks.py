@@ -89,7 +89,7 @@ def length(what: str) -> str:
         ({"group": [["a"], ["b"], ["a"]]}, r"group must be plain values such as text or numbers; got \['a'\]\."),
         (
             {"item_ids": ["d", "d", "d"]},
-            r"row 2: item 'd' occurs twice in query 'q1' \(first at row 0\)\. Keep one row an item\.",
+            r"row 2: item 'd' occurs twice in query 'q1' \(first at row 0\)\. Keep one row per item\.",
         ),
         (
             {"item_ids": [7, 7, 7], "qid": np.array([4, 4, 5])},

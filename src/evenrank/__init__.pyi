@@ -14,6 +14,7 @@ from evenrank.audits.parts import Finding as Finding
 from evenrank.audits.parts import Rate as Rate
 from evenrank.comparisons import Comparison as Comparison
 from evenrank.comparisons import compare as compare
+from evenrank.contrasts import Contrast as Contrast
 from evenrank.data import RankingData as RankingData
 from evenrank.errors import ConfigError as ConfigError
 from evenrank.errors import DataError as DataError
@@ -44,7 +45,6 @@ from evenrank.methods.load import load as load
 from evenrank.methods.method import Method as Method
 from evenrank.methods.registry import METHODS as METHODS
 from evenrank.moments import Moments as Moments
-from evenrank.notions import Contrast as Contrast
 from evenrank.notions import Notion as Notion
 from evenrank.notions import violation as violation
 from evenrank.page.audit import Audit as Audit

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.intervals import LEAST_FREEDOM, REPLICATES, check_confidence, check_replicates, t_over_normal
-from evenrank.notions import Pairs
 from evenrank.query_sums import resampled_ratios, swapped_ratios
 from evenrank.statistic import RankedQueries, Statistic
 

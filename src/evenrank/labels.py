@@ -161,7 +161,7 @@ def refuse_duplicates(
             one, two = (int(i) if order is None else int(order[i]) for i in stored)
             raise DataError(
                 f"{at(two)}: item {shown(items[stored[0]])} occurs twice in query "
-                f"{shown(query_ids[query[stored[0] - ptr[start]]])} (first at {at(one)}). Keep one row an item."
+                f"{shown(query_ids[query[stored[0] - ptr[start]]])} (first at {at(one)}). Keep one row per item."
             )
         start = stop
 

@@ -13,19 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.contrasts import Contrast, Pairs
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.labels import group_codes
-from evenrank.notions import (
-    NOTIONS,
-    Cells,
-    Contrast,
-    Notion,
-    NotionLike,
-    Pairs,
-    as_notion,
-    warn_empty,
-)
+from evenrank.notions import NOTIONS, Cells, Notion, NotionLike, as_notion, warn_empty
 from evenrank.rounding import beyond_rounding, rounding
 from evenrank.row_checks import listed
 

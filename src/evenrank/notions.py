@@ -1,8 +1,7 @@
 """Notions of fairness as linear contrasts: Γ(v) = Σ_j w_j |C_j · v|.
 
-A *notion* says which rows are conditioned on (its strata: row masks). Bound to data it becomes a `Contrast`:
-the means of any value v over the (stratum, group) cells, their differences between groups, and the mean of the
-absolute differences. v = scores trains, v = top-k selection is the reported violation, v = exposure the exposure gap.
+A *notion* says which rows are conditioned on (its strata: row masks). Bound to data it becomes a `Contrast`.
+v = scores trains, v = top-k selection is the reported gap, v = exposure the exposure gap.
 """
 
 from __future__ import annotations
@@ -16,20 +15,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import choose
+from evenrank.contrasts import Contrast
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.rounding import beyond_rounding, rounding
 from evenrank.row_checks import as_array, as_floats, listed
 
 SCOPES = ("amortized", "per_query")
-ACROSS = ("mean", "max")
 
 
 @dataclass(frozen=True)
 class Notion:
-    """What is equalised: a name and the strata within which groups should have equal means.
+    """A name, and the strata within which groups should have equal means.
 
-    ``masks`` maps a `RankingData` to boolean row masks, one a stratum, each (n,) in stored order.
+    Attributes
+    ----------
+    name : str
+        The notion's name.
+    masks : Callable
+        From a `RankingData` to boolean row masks, one per stratum, each (n,) in stored order.
+    strata : tuple of str
+        The names of the strata, for messages.
+    alias : str
+        A short name.
 
     Examples
     --------
@@ -51,6 +58,7 @@ class Notion:
         return (as_notion, (self.name,)) if own else (Notion, (self.name, self.masks, self.strata, self.alias))
 
     def stratum(self, number: int) -> str:
+        """Give the name of a stratum by its number."""
         return self.strata[number] if number < len(self.strata) else f"stratum {number}"
 
 
@@ -73,7 +81,18 @@ NotionLike = str | Notion | Callable[[RankingData], Sequence[NDArray[np.bool_]]]
 
 
 def as_notion(notion: NotionLike) -> Notion:
-    """A notion from its name or alias, a `Notion`, a function of the data, or row masks in the caller's order."""
+    """Make a `Notion`.
+
+    Parameters
+    ----------
+    notion : str, Notion, callable or row masks
+        A name or alias, a `Notion`, a function of the data, or row masks in the caller's order, (n,) each.
+
+    Returns
+    -------
+    Notion
+        The notion.
+    """
     if isinstance(notion, Notion):
         return notion
     if isinstance(notion, str):
@@ -90,135 +109,6 @@ def as_notion(notion: NotionLike) -> Notion:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """Which cells are compared, and with what weight.
-
-    Cells are numbered block · G + group; a block is a stratum (of a query, in the per-query scope).
-    """
-
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    block: NDArray[np.int64]
-    across: str
-    missing: tuple[int, ...]
-    share: float
-
-    @classmethod
-    def of(cls, cell_weight: NDArray[Any], *, across: str = "mean", training: bool = True) -> Pairs:
-        """Compare all groups present in each block of a (strata, units, groups) table of cell weights.
-
-        Units are the queries in the per-query scope, and one otherwise. Pairs with an empty cell are dropped and the
-        block's weight is spread over the rest. Training averages over all units; a measure over those that have a pair.
-        """
-        choose(across, ACROSS, what="across")
-        strata, units, groups = cell_weight.shape
-        one, two = np.triu_indices(groups, 1)
-        present = cell_weight.reshape(-1, groups) > 0
-        exists = present[:, one] & present[:, two]
-        block, pair = np.nonzero(exists)
-        usable = exists.any(axis=1).reshape(strata, units)
-        denominator = np.full(strata, units) if training else np.maximum(usable.sum(axis=1), 1)
-        block_weight = np.repeat(1 / (strata * denominator), units)
-        weight = block_weight[block] / (exists.sum(axis=1)[block] if across == "mean" else 1)
-        missing = np.flatnonzero(~usable.any(axis=1))
-        return cls(
-            a=block * groups + one[pair],
-            b=block * groups + two[pair],
-            weight=weight,
-            block=block,
-            across=across,
-            missing=tuple(missing.tolist()),
-            share=float(usable.mean()),
-        )
-
-    def value(self, gaps: NDArray[Any]) -> NDArray[Any]:
-        """Γ from signed gaps, (J,) or (J, models)."""
-        size = np.abs(gaps)
-        if self.across == "max" and len(self.block):
-            starts = np.flatnonzero(np.diff(self.block, prepend=-1))
-            return np.asarray(self.weight[starts] @ np.maximum.reduceat(size, starts, axis=0))
-        return np.asarray(self.weight @ size)
-
-    def slope(self, gaps: NDArray[Any]) -> NDArray[Any]:
-        """dΓ/dgap, the shape of ``gaps``; sign(0) = 0, and a tied maximum shares its weight."""
-        weight = self.weight if gaps.ndim == 1 else self.weight[:, None]
-        slope = np.sign(gaps) * weight.astype(gaps.dtype, copy=False)
-        if self.across == "max" and len(self.block):
-            size = np.abs(gaps)
-            starts = np.flatnonzero(np.diff(self.block, prepend=-1))
-            number = np.cumsum(np.diff(self.block, prepend=-1) > 0) - 1
-            largest = size == np.maximum.reduceat(size, starts, axis=0)[number]
-            slope = slope * largest / np.add.reduceat(largest, starts, axis=0, dtype=gaps.dtype)[number]
-        return np.asarray(slope)
-
-
-class Contrast:
-    """A notion bound to data, in stored row order.
-
-    Attributes
-    ----------
-    cells : sparse (cells, n); its product with v is the mean of v in each cell
-    cell_weight : (strata, units, groups)
-    pairs : the compared cells and their weights
-    """
-
-    def __init__(
-        self,
-        rows: NDArray[np.int64],
-        cell: NDArray[np.int64],
-        row_weight: NDArray[Any],
-        n: int,
-        shape: tuple[int, int, int],
-        *,
-        across: str = "mean",
-        training: bool = True,
-        dtype: Any = np.float64,
-    ) -> None:
-        from scipy.sparse import csr_array
-
-        n_cells = shape[0] * shape[1] * shape[2]
-        total = np.bincount(cell, row_weight, minlength=n_cells)
-        # Short numbers are sorted by counting, which is much faster.
-        order = np.argsort(cell.astype(np.int16) if n_cells < 1 << 15 else cell, kind="stable")
-        counts = np.bincount(cell, minlength=n_cells)
-        share = row_weight[order] / np.repeat(total, counts)
-        bounds = np.concatenate([[0], np.cumsum(counts)])
-        self.cells = csr_array((share.astype(dtype), rows[order], bounds), shape=(n_cells, n))
-        self.cell_weight, self.rounding = total.reshape(shape), rounding(counts, dtype).astype(dtype)
-        self.pairs = Pairs.of(self.cell_weight, across=across, training=training)
-
-    def means(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Cell means of values (n,) or (n, models): (cells,) or (cells, models); 0 in an empty cell."""
-        return np.asarray(self.cells @ values)
-
-    def gaps(self, values: NDArray[Any]) -> NDArray[Any]:
-        """C v: signed differences between the groups of each pair, (J,) or (J, models); 0 within rounding."""
-        means, one, two = self.means(values), self.pairs.a, self.pairs.b
-        gaps: NDArray[Any] = means[one] - means[two]
-        error = np.maximum(self.rounding[one], self.rounding[two]).reshape(-1, *(1,) * (gaps.ndim - 1))
-        if gaps.size and (np.abs(gaps) <= error * np.abs(values).max(axis=0)).any():
-            sizes = means if (values >= 0).all() else self.means(np.abs(values))
-            gaps = beyond_rounding(gaps, error * np.maximum(sizes[one], sizes[two]))
-        return gaps
-
-    def violation(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Γ(v): a 0-d array, or (models,)."""
-        return self.pairs.value(self.gaps(values))
-
-    def gradient(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Cᵀ sign(C v) w, the shape of ``values``: a subgradient of Γ."""
-        return self.pull_back(self.pairs.slope(self.gaps(values)))
-
-    def pull_back(self, slope: NDArray[Any]) -> NDArray[Any]:
-        """Cᵀ u: a slope in the gaps, (J,) or (J, models), as one in the values."""
-        on_cells = np.zeros((self.cells.shape[0], *slope.shape[1:]), slope.dtype)
-        np.add.at(on_cells, self.pairs.a, slope)
-        np.subtract.at(on_cells, self.pairs.b, slope)
-        return np.asarray(self.cells.T @ on_cells)
-
-
-@dataclass(frozen=True, eq=False)
 class Cells:
     """Each (stratum, row) of a notion with its group, from which the contrast of any subset of rows is built."""
 
@@ -231,15 +121,16 @@ class Cells:
 
     @classmethod
     def of(cls, notion: NotionLike, data: RankingData) -> Cells:
+        """Take the cells of a notion on all rows of ``data``."""
         notion = as_notion(notion)
         if data.n_groups < 2:
-            found = f"{data.n_groups} ({listed(data.group_names)})" if data.n_groups else "none"
-            raise DataError(f"{notion.name} compares groups and needs at least two; the data has {found}.")
+            groups = f"{data.n_groups} ({listed(data.group_names)})" if data.n_groups else "none"
+            raise DataError(f"{notion.name} compares groups and needs at least two; the data has {groups}.")
         masks = [np.asarray(as_array(mask, f"a mask of {notion.name}"), bool) for mask in notion.masks(data)]
         wrong = [mask.shape for mask in masks if mask.shape != (data.n_rows,)]
         if wrong or not masks:
-            found = str(wrong[0]) if wrong else "none"
-            raise DataError(f"notion {notion.name!r} must give masks of shape ({data.n_rows},); got {found}.")
+            shape = str(wrong[0]) if wrong else "none"
+            raise DataError(f"notion {notion.name!r} must give masks of shape ({data.n_rows},); got {shape}.")
         # Without weights one 1 stands for all rows: a column of them for each setting adds up on large data.
         weight = np.broadcast_to(1.0, data.n_rows) if data.sample_weight is None else data.sample_weight
         strata = np.array(masks) & (data.group >= 0) & (weight > 0)
@@ -255,7 +146,26 @@ class Cells:
         training: bool = True,
         dtype: Any = np.float64,
     ) -> Contrast:
-        """The contrast over some rows; ``unit`` numbers their queries in the per-query scope."""
+        """Make the contrast over some rows.
+
+        Parameters
+        ----------
+        rows : slice or ndarray
+            The rows.
+        unit : ndarray, optional
+            The number of each row's query, in the per-query scope.
+        n_units : int
+            The number of queries, in the per-query scope.
+        across, training
+            See `Pairs.of`.
+        dtype : dtype
+            The type of the sums.
+
+        Returns
+        -------
+        Contrast
+            The contrast.
+        """
         strata, group, weight = self.strata[:, rows], self.group[rows], self.weight[rows]
         stratum, row = np.nonzero(strata)
         code, share = group[row], weight[row]
@@ -285,9 +195,25 @@ def bind(
     across: str = "mean",
     training: bool = False,
 ) -> Contrast:
-    """The contrasts of a notion on all rows of ``data``.
+    """Make the contrast of a notion on all rows of ``data``.
 
-    ``across`` says how more than two groups are combined in a stratum: the mean over all pairs, or the largest.
+    Parameters
+    ----------
+    notion : str, Notion, callable or row masks
+        The notion.
+    data : RankingData
+        The rows.
+    scope : str
+        "amortized" over all queries, or "per_query".
+    across : str
+        How more than two groups are combined in a stratum: the "mean" over all pairs, or the "max".
+    training : bool
+        Whether a stratum that lacks groups is dropped, instead of making the gap NaN.
+
+    Returns
+    -------
+    Contrast
+        The contrast.
     """
     choose(scope, SCOPES, what="scope")
     cells = Cells.of(notion, data)
@@ -307,7 +233,19 @@ def bind(
 
 
 def warn_empty(notion: Notion, cell_weight: NDArray[Any], group_names: tuple[Any, ...], *, training: bool) -> None:
-    """Name the groups a pooled stratum lacks and say what follows; ``cell_weight`` is (strata, groups)."""
+    """Warn of groups that a pooled stratum lacks.
+
+    Parameters
+    ----------
+    notion : Notion
+        The notion.
+    cell_weight : ndarray
+        (strata, groups).
+    group_names : tuple
+        The groups.
+    training : bool
+        See `bind`.
+    """
     for stratum, weights in enumerate(cell_weight):
         empty = [name for name, weight in zip(group_names, weights, strict=True) if weight <= 0]
         if not empty:
@@ -331,7 +269,19 @@ def violation(
     *,
     across: str = "mean",
 ) -> Any:
-    """Γ of any values in the caller's row order (the paper's definition 5): a float, or (models,) for (n, models).
+    """Give Γ of any values (the paper's definition 5).
+
+    Parameters
+    ----------
+    values : array-like
+        (n,) or (n, models), in the caller's row order.
+    data, notion, scope, across
+        See `bind`.
+
+    Returns
+    -------
+    float or ndarray
+        Γ; (models,) for (n, models).
 
     Examples
     --------
@@ -347,6 +297,6 @@ def violation(
 
 
 def gamma_of(contrast: Contrast, values: NDArray[Any]) -> NDArray[Any]:
-    """Γ as a measure: NaN if a stratum lacks a group, where training would drop the term."""
+    """Give Γ as a measure: NaN if a stratum lacks a group, where training would drop the term."""
     gamma = contrast.violation(values)
     return np.full_like(gamma, np.nan) if contrast.pairs.missing else gamma

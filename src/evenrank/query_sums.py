@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.notions import Pairs
+from evenrank.contrasts import Pairs
 
 CELLS = 1 << 20  # counts of draws held at a time; the draws of a seed depend on it
 BLOCK = 1 << 16  # numbers of a block that a processor's cache holds

@@ -30,16 +30,20 @@ class Ranking:
 
     Parameters
     ----------
-    scores : (n,) or (n, models) in stored order, finite numbers or integers; higher is better
-    query_ptr : (q + 1,)
-    ties : "average" takes expectations over random tie-breaking; "input" keeps the order of the rows
+    scores : ndarray
+        (n,) or (n, models), in stored order; finite numbers or integers, of which higher is better.
+    query_ptr : ndarray
+        The bounds of the queries, (q + 1,).
+    ties : str
+        "average" takes expectations over random tie-breaking; "input" keeps the order of the rows.
         Scores of a query are tied if equal or within 4 ulps, in their own precision, of the larger of the two in
         magnitude; integers if equal. Blocks are made from the largest score down: a score joins the block above it if
         it is tied with that block's first score, and starts a new one otherwise. No other score of the list counts.
 
     Attributes
     ----------
-    first, size : int32, the shape of ``scores``
+    first, size : ndarray
+        The number of items above each row, and of those that share its score, in the shape of ``scores``.
 
     Examples
     --------
@@ -64,14 +68,36 @@ class Ranking:
         return np.asarray(self.first + (self.size + 1) / 2)
 
     def top(self, k: int) -> NDArray[np.float64]:
-        """Each row's probability of being among its query's first k (1 in a query of at most k items)."""
+        """Give each row's probability of being among its query's first k.
+
+        Parameters
+        ----------
+        k : int
+            The cut-off.
+
+        Returns
+        -------
+        ndarray
+            The shape of the scores; 1 in a query of at most k items.
+        """
         k = min(check_k(k), len(self.first))
         if self.untied:
             return (self.first < k).astype(np.float64)
         return np.asarray(np.clip(k - self.first, 0, self.size) / self.size)
 
     def exposure(self, k: int | None = None) -> NDArray[np.float64]:
-        """Expected position discount 1/log2(1 + rank) of each row, cut to 0 below rank k."""
+        """Give each row's expected position discount 1/log2(1 + rank).
+
+        Parameters
+        ----------
+        k : int, optional
+            The discount is 0 below this rank.
+
+        Returns
+        -------
+        ndarray
+            The shape of the scores.
+        """
         if k is not None:
             check_k(k)
         longest = int(np.diff(self.query_ptr).max())
@@ -83,7 +109,20 @@ class Ranking:
 
 @lru_cache(maxsize=64)
 def discount_sums(length: int, k: int | None = None) -> NDArray[np.float64]:
-    """Sums of the first 0, 1, …, ``length`` discounts 1/log2(1 + rank), those below rank k being 0."""
+    """Sum the first 0, 1, …, ``length`` discounts 1/log2(1 + rank), of which those below rank k are 0.
+
+    Parameters
+    ----------
+    length : int
+        The longest list.
+    k : int, optional
+        The cut-off.
+
+    Returns
+    -------
+    ndarray
+        (length + 1,), read-only.
+    """
     discounts = 1 / np.log2(np.arange(2, length + 2))
     if k is not None:
         discounts[k:] = 0
@@ -93,8 +132,22 @@ def discount_sums(length: int, k: int | None = None) -> NDArray[np.float64]:
 
 
 def descending(values: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[Any]:
-    """The values of each query, (n,), from its largest to its smallest.
+    """Sort the values of each query from the largest to the smallest.
 
+    Parameters
+    ----------
+    values : ndarray
+        (n,), in stored order.
+    ptr : ndarray
+        The bounds of the queries, (q + 1,).
+
+    Returns
+    -------
+    ndarray
+        (n,).
+
+    Examples
+    --------
     >>> descending(np.array([1.0, 3.0, 2.0]), np.array([0, 2, 3])).tolist()
     [3.0, 1.0, 2.0]
     """
@@ -107,9 +160,21 @@ def descending(values: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def strict_places(stored: NDArray[Any], data: RankingData) -> NDArray[np.int64]:
-    """Places from 0 within the query, (n,), ties broken by item id, or by row where there is none.
+    """Give places within the query, with ties broken by item id, or by row where there is none.
 
-    This is how everything that must give one order breaks ties: re-rankers and ``evenrank rank``.
+    Everything that must give one order breaks ties so: re-rankers and ``evenrank rank``.
+
+    Parameters
+    ----------
+    stored : ndarray
+        Scores, (n,), in stored order.
+    data : RankingData
+        The rows.
+
+    Returns
+    -------
+    ndarray
+        Places from 0, (n,).
     """
     ranking = Ranking(stored, data.query_ptr)
     if ranking.untied:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.measures import Evaluation, Measure, parse_measure
-from evenrank.notions import NOTIONS, Cells, Pairs, warn_empty
+from evenrank.notions import NOTIONS, Cells, warn_empty
 from evenrank.query_sums import BLOCK, Sums, Weights
 from evenrank.ranking import Ranking
 from evenrank.rounding import beyond_rounding, rounding

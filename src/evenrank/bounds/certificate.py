@@ -17,7 +17,8 @@ from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.measures import parse_measure
-from evenrank.notions import NOTIONS, Pairs
+from evenrank.contrasts import Pairs
+from evenrank.notions import (NOTIONS)
 from evenrank.query_sums import Sums
 from evenrank.statistic import Statistic, statistics
 

@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.contrasts import Pairs
 from evenrank.errors import ConfigError, DataWarning
-from evenrank.notions import Pairs
 from evenrank.progress import Progress, warn_interrupted
 from evenrank.targets import FairnessTerm
 

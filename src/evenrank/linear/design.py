@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.linear.descent import TargetPenalty, Term
 from evenrank.losses import Loss
 from evenrank.moments import Moments, column_scale, contrast_rows, design_blocks
-from evenrank.notions import Notion, Pairs, bind
+from evenrank.notions import Notion, bind
 from evenrank.targets import BoundTarget, FairnessTerm
 
 Block = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]

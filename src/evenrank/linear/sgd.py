@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.contrasts import Contrast
 from evenrank.data import RankingData
 from evenrank.linear.descent import capped_step, diverged, still_diverged, warn_diverged
 from evenrank.linear.design import Design
 from evenrank.losses import Loss
 from evenrank.moments import contrast_rows, group_indicators, group_shares
-from evenrank.notions import Cells, Contrast
+from evenrank.notions import Cells
 from evenrank.progress import Progress, warn_interrupted
 from evenrank.ranking import Ranking
 from evenrank.row_checks import MappedPages

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_k, choose
+from evenrank.contrasts import ACROSS
 from evenrank.data import RankingData
 from evenrank.measures.evaluation import Evaluation, divide
 from evenrank.measures.registry import parse_measure
-from evenrank.notions import ACROSS
 from evenrank.ranking import Ranking
 
 MODEL_CHUNK = 1 << 22

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.contrasts import Contrast
 from evenrank.data import RankingData
 from evenrank.errors import DataError
-from evenrank.notions import Contrast, bind
+from evenrank.notions import bind
 from evenrank.ranking import Ranking, descending, discount_sums
 
 MOST_EXPONENTIAL = 1000  # 2^1024 overflows

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.checks import check_number
-from evenrank.notions import Contrast
+from evenrank.contrasts import Contrast
 from evenrank.targets.bound import BoundTarget
 
 

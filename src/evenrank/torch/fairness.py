@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.checks import choose
+from evenrank.contrasts import ACROSS, Contrast, Pairs
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
 from evenrank.labels import group_rows
-from evenrank.notions import ACROSS, SCOPES, Cells, Contrast, Notion, NotionLike, Pairs, as_notion
+from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
 from evenrank.torch.losses import Tensor, check_rows
 

@@ -1,0 +1,176 @@
+"""`Contrast`: the means of any value over (stratum, group) cells, and their differences between groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.checks import choose
+from evenrank.rounding import beyond_rounding, rounding
+
+ACROSS = ("mean", "max")
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Which cells are compared, and with what weight.
+
+    Cells are numbered block · G + group; a block is a stratum (of a query, in the per-query scope).
+
+    Attributes
+    ----------
+    a, b : ndarray
+        The two cells of each pair, (J,).
+    weight : ndarray
+        The weight of each pair, (J,).
+    block : ndarray
+        The block of each pair, (J,).
+    across : str
+        "mean" or "max" over the pairs of a block.
+    missing : tuple of int
+        Strata that have no pair.
+    share : float
+        The share of blocks that have a pair.
+    """
+
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    block: NDArray[np.int64]
+    across: str
+    missing: tuple[int, ...]
+    share: float
+
+    @classmethod
+    def of(cls, cell_weight: NDArray[Any], *, across: str = "mean", training: bool = True) -> Pairs:
+        """Compare all groups present in each block of a (strata, units, groups) table of cell weights.
+
+        Pairs with an empty cell are dropped and the block's weight is spread over the rest.
+
+        Parameters
+        ----------
+        cell_weight : ndarray
+            (strata, units, groups); units are the queries in the per-query scope, and one otherwise.
+        across : str
+            "mean" or "max" over the pairs of a block.
+        training : bool
+            Average over all units; a measure averages over those that have a pair.
+
+        Returns
+        -------
+        Pairs
+            The pairs.
+        """
+        choose(across, ACROSS, what="across")
+        strata, units, groups = cell_weight.shape
+        lower, higher = np.triu_indices(groups, 1)
+        present = cell_weight.reshape(-1, groups) > 0
+        exists = present[:, lower] & present[:, higher]
+        block, pair = np.nonzero(exists)
+        usable = exists.any(axis=1).reshape(strata, units)
+        denominator = np.full(strata, units) if training else np.maximum(usable.sum(axis=1), 1)
+        block_weight = np.repeat(1 / (strata * denominator), units)
+        weight = block_weight[block] / (exists.sum(axis=1)[block] if across == "mean" else 1)
+        missing = np.flatnonzero(~usable.any(axis=1))
+        return cls(
+            a=block * groups + lower[pair],
+            b=block * groups + higher[pair],
+            weight=weight,
+            block=block,
+            across=across,
+            missing=tuple(missing.tolist()),
+            share=float(usable.mean()),
+        )
+
+    def value(self, gaps: NDArray[Any]) -> NDArray[Any]:
+        """Give Γ of signed gaps, (J,) or (J, models): a 0-d array, or (models,)."""
+        size = np.abs(gaps)
+        if self.across == "max" and len(self.block):
+            starts = np.flatnonzero(np.diff(self.block, prepend=-1))
+            return np.asarray(self.weight[starts] @ np.maximum.reduceat(size, starts, axis=0))
+        return np.asarray(self.weight @ size)
+
+    def slope(self, gaps: NDArray[Any]) -> NDArray[Any]:
+        """Give dΓ/dgap, in the shape of ``gaps``; sign(0) = 0, and a tied maximum shares its weight."""
+        weight = self.weight if gaps.ndim == 1 else self.weight[:, None]
+        slope = np.sign(gaps) * weight.astype(gaps.dtype, copy=False)
+        if self.across == "max" and len(self.block):
+            size = np.abs(gaps)
+            starts = np.flatnonzero(np.diff(self.block, prepend=-1))
+            number = np.cumsum(np.diff(self.block, prepend=-1) > 0) - 1
+            largest = size == np.maximum.reduceat(size, starts, axis=0)[number]
+            slope = slope * largest / np.add.reduceat(largest, starts, axis=0, dtype=gaps.dtype)[number]
+        return np.asarray(slope)
+
+
+class Contrast:
+    """A notion bound to data, in stored row order.
+
+    Attributes
+    ----------
+    cells : csr_array
+        (cells, n); its product with v is the mean of v in each cell.
+    cell_weight : ndarray
+        (strata, units, groups).
+    pairs : Pairs
+        The compared cells and their weights.
+    rounding : ndarray
+        The rounding error of each cell's mean, as a share of its terms' size, (cells,).
+    """
+
+    def __init__(
+        self,
+        rows: NDArray[np.int64],
+        cell: NDArray[np.int64],
+        row_weight: NDArray[Any],
+        n: int,
+        shape: tuple[int, int, int],
+        *,
+        across: str = "mean",
+        training: bool = True,
+        dtype: Any = np.float64,
+    ) -> None:
+        from scipy.sparse import csr_array
+
+        n_cells = shape[0] * shape[1] * shape[2]
+        total = np.bincount(cell, row_weight, minlength=n_cells)
+        # Short numbers are sorted by counting, which is much faster.
+        order = np.argsort(cell.astype(np.int16) if n_cells < 1 << 15 else cell, kind="stable")
+        counts = np.bincount(cell, minlength=n_cells)
+        share = row_weight[order] / np.repeat(total, counts)
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        self.cells = csr_array((share.astype(dtype), rows[order], bounds), shape=(n_cells, n))
+        self.cell_weight, self.rounding = total.reshape(shape), rounding(counts, dtype).astype(dtype)
+        self.pairs = Pairs.of(self.cell_weight, across=across, training=training)
+
+    def means(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Give the cell means of values (n,) or (n, models): (cells,) or (cells, models); 0 in an empty cell."""
+        return np.asarray(self.cells @ values)
+
+    def gaps(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Give C v: signed differences between the groups of each pair, (J,) or (J, models); 0 within rounding."""
+        means, a, b = self.means(values), self.pairs.a, self.pairs.b
+        gaps: NDArray[Any] = means[a] - means[b]
+        error = np.maximum(self.rounding[a], self.rounding[b]).reshape(-1, *(1,) * (gaps.ndim - 1))
+        if gaps.size and (np.abs(gaps) <= error * np.abs(values).max(axis=0)).any():
+            sizes = means if (values >= 0).all() else self.means(np.abs(values))
+            gaps = beyond_rounding(gaps, error * np.maximum(sizes[a], sizes[b]))
+        return gaps
+
+    def violation(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Give Γ(v) of values (n,) or (n, models): a 0-d array, or (models,)."""
+        return self.pairs.value(self.gaps(values))
+
+    def gradient(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Give Cᵀ sign(C v) w, a subgradient of Γ in the shape of ``values``."""
+        return self.pull_back(self.pairs.slope(self.gaps(values)))
+
+    def pull_back(self, slope: NDArray[Any]) -> NDArray[Any]:
+        """Give Cᵀ u: turn a slope in the gaps, (J,) or (J, models), into one in the values."""
+        on_cells = np.zeros((self.cells.shape[0], *slope.shape[1:]), slope.dtype)
+        np.add.at(on_cells, self.pairs.a, slope)
+        np.subtract.at(on_cells, self.pairs.b, slope)
+        return np.asarray(self.cells.T @ on_cells)
