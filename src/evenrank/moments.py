@@ -28,17 +28,29 @@ class Moments:
 
     Attributes
     ----------
-    n_rows : rows summed
-    weight : sum of the row weights (the number of rows without weights)
-    origin : (d,) point the features are measured from
-    x, xx, xr : (d,), (d, d), (d,) sums of x, x xᵀ and x r with x measured from the origin
-    r, rr : sums of the relevance and its square
-    feature_names : names of the d features, the group's indicator columns included
-    notions : the notions whose strata are summed, of different names; their strata are stacked in this order
-    group_names : labels of the group axis
-    cell_weight, cell_sum : (strata, groups) and (strata, groups, d) weight and sum of x in each cell
-    cell_size : (strata, groups, d) sum of the sizes of all that was added to or taken from ``cell_sum``: what its
-        rounding errors are in proportion to
+    n_rows : int
+        The number of rows.
+    weight : float
+        The sum of the row weights (the number of rows without weights).
+    origin : ndarray
+        The point the features are measured from, (d,).
+    x, xx, xr : ndarray
+        Sums of x, x xᵀ and x r with x measured from the origin, (d,), (d, d) and (d,).
+    r, rr : float
+        Sums of the relevance and its square.
+    feature_names : tuple of str
+        The d features, the group's indicator columns included.
+    notions : tuple of Notion
+        The notions whose strata are summed, of different names; their strata are stacked in this order.
+    strata_of : tuple of int
+        The number of strata of each notion.
+    group_names : tuple
+        The labels of the group axis.
+    cell_weight, cell_sum : ndarray
+        Weight and sum of x in each cell, (strata, groups) and (strata, groups, d).
+    cell_size : ndarray
+        The sizes of all that was added to or taken from ``cell_sum``, summed, (strata, groups, d); rounding errors of
+        ``cell_sum`` are in proportion to it.
 
     Examples
     --------
@@ -73,11 +85,24 @@ class Moments:
         group_aware: bool = False,
         origin: NDArray[np.float64] | None = None,
     ) -> Moments:
-        """One pass over the rows in blocks, so a memmap larger than memory is fine.
+        """Sum in one pass over the rows in blocks, so that a memmap may be larger than memory.
 
-        ``notions`` defaults to the three named ones; data with fewer than two groups has none. ``group_aware`` appends
-        an indicator column for every group but the first; a row of unknown group gets the groups' shares of this data,
-        so the moments of parts that have such rows are not quite those of the whole.
+        Parameters
+        ----------
+        data : RankingData
+            The rows.
+        notions : sequence, optional
+            By default the three named ones, or none for data with fewer than two groups.
+        group_aware : bool
+            Append an indicator column for every group but the first. A row of unknown group gets the groups' shares of
+            this data, so the moments of parts that have such rows are not quite those of the whole.
+        origin : ndarray, optional
+            The point to measure from, (d,); None is the mean of the first block.
+
+        Returns
+        -------
+        Moments
+            The sums.
         """
         if notions is None:
             notions = list(NOTIONS) if data.n_groups > 1 else []
@@ -182,7 +207,7 @@ class Moments:
         return rest
 
     def about(self, origin: NDArray[np.float64]) -> Moments:
-        """The same rows measured from another origin."""
+        """Measure the same rows from another origin, (d,)."""
         shift = self.origin - origin
         cross = np.outer(self.x, shift)
         return replace(
@@ -221,7 +246,7 @@ class Moments:
     def quadratic(
         self, center: NDArray[np.float64], scale: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean of z zᵀ, (d + 1, d + 1), and of z r, (d + 1,), for z = ((x − center) / scale, 1)."""
+        """Give the means of z zᵀ, (d + 1, d + 1), and of z r, (d + 1,), for z = ((x − center) / scale, 1)."""
         moved = self.about(center)
         d = len(self.x)
         second = np.empty((d + 1, d + 1))
@@ -231,9 +256,19 @@ class Moments:
         return second / self.weight, np.append(moved.xr / scale, self.r) / self.weight
 
     def contrasts(self, notion: NotionLike, *, across: str = "mean") -> tuple[NDArray[np.float64], Pairs]:
-        """c_j = C_j X of a notion's pooled contrasts, (J, d) in the features' units, and the pairs they compare.
+        """Give c_j = C_j X of a notion's pooled contrasts; one that is no larger than rounding is 0.
 
-        A contrast that is no larger than rounding is 0.
+        Parameters
+        ----------
+        notion : str or Notion
+            One of ``notions``.
+        across : str
+            "mean" or "max" over the pairs of a stratum.
+
+        Returns
+        -------
+        tuple of ndarray and Pairs
+            (J, d) in the features' units, and the pairs they compare.
         """
         wanted = as_notion(notion)
         try:
@@ -256,7 +291,7 @@ class Moments:
 
 @np.errstate(over="ignore", invalid="ignore")
 def column_scale(data: RankingData, *, group_aware: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """`Moments.mean` and `Moments.deviation` alone, at O(d) a row instead of O(d²)."""
+    """Give `Moments.mean` and `Moments.deviation` alone, at O(d) per row instead of O(d²)."""
     origin: NDArray[np.float64] | None = None
     total: Any = 0.0
     squares: Any = 0.0
@@ -285,7 +320,7 @@ def _spread(variance: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray
 
 
 def design_blocks(data: RankingData, *, group_aware: bool = False) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Blocks of rows as fresh float64 arrays, with the group's indicator columns appended if asked for."""
+    """Yield blocks of rows as fresh float64 arrays, if ``group_aware`` with the groups' indicator columns."""
     table = group_indicators(data.group, group_shares(data)) if group_aware else None
     for rows, block in data.blocks():
         wide = np.empty((len(block), data.n_features + (0 if table is None else table.shape[1])))
@@ -296,19 +331,19 @@ def design_blocks(data: RankingData, *, group_aware: bool = False) -> Iterator[t
 
 
 def group_shares(data: RankingData) -> NDArray[np.float64]:
-    """Each group's share of the rows whose group is known, (G,)."""
+    """Give each group's share of the rows whose group is known, (G,)."""
     counts = np.bincount(data.group[data.group >= 0], minlength=data.n_groups)
     return np.asarray(counts / max(1, counts.sum()))
 
 
 def group_indicators(group: NDArray[np.int32], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One column for every group but the first, (n, G − 1); a row of unknown group gets the groups' shares."""
+    """Make one column for every group but the first, (n, G − 1); a row of unknown group gets the groups' shares."""
     codes = np.vstack([np.eye(len(shares)), shares])
     return codes[group, 1:]
 
 
 def contrast_rows(contrast: Contrast, data: RankingData, *, group_aware: bool = False) -> NDArray[np.float64]:
-    """c_j = C_j X of any bound contrast, (J, d), block by block: the per-query counterpart of `Moments.contrasts`."""
+    """Give c_j = C_j X of any bound contrast, (J, d), block by block, as `Moments.contrasts` does for pooled ones."""
     by_row = contrast.cells.tocsc()
     origin: Any = None
     means: Any = 0.0
@@ -325,7 +360,7 @@ def contrast_rows(contrast: Contrast, data: RankingData, *, group_aware: bool = 
 def feature_gaps(
     means: NDArray[Any], sizes: NDArray[Any], relative: Any, pairs: Pairs, center: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Differences of cell means (cells, d) of the features, 0 within rounding.
+    """Give the differences of cell means (cells, d) of the features, 0 within rounding.
 
     ``sizes`` are the means of the terms' sizes and ``relative`` the sums' error as a share of them. The features
     themselves are known to their last digit only, where ``center``, their mean, says what size they have.

@@ -24,7 +24,18 @@ class NotFittedError(EvenrankError, sklearn.exceptions.NotFittedError):  # type:
 
 
 def seed_of(random_state: Any) -> int:
-    """The seed that scikit-learn's ``random_state`` stands for: an int is itself, others are drawn from."""
+    """Give the seed that scikit-learn's ``random_state`` stands for.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+        An int is the seed itself; otherwise one is drawn.
+
+    Returns
+    -------
+    int
+        The seed.
+    """
     if isinstance(random_state, int | np.integer | float | str):
         check_number(random_state, "random_state", least=0, whole=True)
         return int(random_state)
@@ -46,13 +57,24 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def predict(self, X: Any, sensitive_features: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Scores, (n,), in the order of the rows."""
+        """Score rows; see `FairLinearRanker.predict`."""
         raise NotImplementedError
 
     def score(
         self, X: Any, y: ArrayLike | None = None, qid: ArrayLike | None = None, sensitive_features: Any = None
     ) -> float:
-        """NDCG of the ranking (no cut-off), the mean over queries with something relevant."""
+        """Give the NDCG of the ranking (no cut-off), the mean over queries with something relevant.
+
+        Parameters
+        ----------
+        X, y, qid, sensitive_features
+            The rows, as in `FairLinearRanker.fit`.
+
+        Returns
+        -------
+        float
+            The mean.
+        """
         scores = self.predict(X, sensitive_features)
         if not isinstance(X, RankingData):
             X = self._rows(np.zeros((len(scores), 0)), y, qid)
@@ -61,7 +83,7 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------ for subclasses
 
     def _check_fitted(self, before: str) -> None:
-        """Refuse to go on where `fit` was not called; ``before`` is what was asked for."""
+        """Refuse to go on where `fit` was not called; ``before`` names what needs it."""
         try:
             check_is_fitted(self)
         except sklearn.exceptions.NotFittedError as error:
@@ -93,10 +115,10 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
             self._remember_features(data.feature_names)
             return data
         X, y, sample_weight = unmasked(X, "X"), unmasked(y, "y"), unmasked(sample_weight, "sample_weight")
-        given = X
+        unchecked = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
-        if isinstance(given, np.memmap) and np.may_share_memory(given, X):
-            X = given  # scikit-learn forgets that it is one, and rows that must be sorted would go to memory
+        if isinstance(unchecked, np.memmap) and np.may_share_memory(unchecked, X):
+            X = unchecked  # scikit-learn forgets that it is one, and rows that must be sorted would go to memory
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         return self._rows(X, y, qid, sensitive_features, weight, getattr(self, "feature_names_in_", None))
 

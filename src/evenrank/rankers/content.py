@@ -22,9 +22,24 @@ class Unclear(ValueError):
 
 
 def parse_json(text: str) -> Any:
-    """JSON without what readers take in different ways: doubled keys, endless numbers, halves of characters.
+    """Parse JSON, and refuse what readers take in different ways: doubled keys, endless numbers, halves of characters.
 
-    Raises ValueError (an `Unclear` for those), or RecursionError where it is nested beyond reading.
+    Parameters
+    ----------
+    text : str
+        The JSON.
+
+    Returns
+    -------
+    Any
+        Its content.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or an `Unclear` for those.
+    RecursionError
+        If it is nested too deeply.
     """
     content = json.loads(text, object_pairs_hook=_once, parse_int=_whole)
     try:
@@ -35,17 +50,17 @@ def parse_json(text: str) -> Any:
 
 
 def canonical(content: Any) -> bytes:
-    """The one spelling of a content: equal for files that differ in spaces and escapes only."""
+    """Spell a content in the one way that is equal for files that differ in spaces and escapes only."""
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
 
 
 def digest(content: dict[str, Any]) -> str:
-    """SHA-256 of everything in a model file but the digest itself, as hexadecimal digits."""
+    """Give the SHA-256 of everything in a model file but the digest itself, as hexadecimal digits."""
     return sha256(canonical({key: value for key, value in content.items() if key != DIGEST})).hexdigest()
 
 
 def write_content(content: dict[str, Any], path: str | PathLike[str]) -> None:
-    """Write a model file of plain JSON values, with the digest of them."""
+    """Write a model file of plain JSON values, with their digest."""
     try:
         text = json.dumps(content | {DIGEST: digest(content)}, indent=1, ensure_ascii=False, allow_nan=False)
     except ValueError:
@@ -54,7 +69,23 @@ def write_content(content: dict[str, Any], path: str | PathLike[str]) -> None:
 
 
 def read_content(path: str | PathLike[str]) -> dict[str, Any]:
-    """The content of a model file of any version, whole as it was written; a DataError says what it is instead."""
+    """Read the content of a model file of any version, which must be as it was written.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    dict
+        Its content.
+
+    Raises
+    ------
+    DataError
+        If the file is anything else.
+    """
     name = Path(path).name
     try:
         content = parse_json(Path(path).read_text(encoding="utf-8"))
@@ -70,15 +101,15 @@ def read_content(path: str | PathLike[str]) -> dict[str, Any]:
         raise DataError(f'{name} is not an evenrank model: it has no "format": "{FORMAT}".')
     version = content.get("version")
     if isinstance(version, bool) or version not in READ:
-        told = f"{name} has model version {short(version)}; this evenrank reads versions 1 and {VERSION}."
-        raise DataError(f"{told} Upgrade evenrank.")
+        fact = f"{name} has model version {short(version)}; this evenrank reads versions 1 and {VERSION}."
+        raise DataError(f"{fact} Upgrade evenrank.")
     if (version > 1 or DIGEST in content) and content.get(DIGEST) != fitting:
         raise DataError(f"{name} does not match its digest: it was damaged or edited. Save the model again.")
     return content
 
 
 def short(value: Any) -> str:
-    """A value in a message of one line."""
+    """Quote a value in a message of one line."""
     try:
         text = repr(value)
     except RecursionError:

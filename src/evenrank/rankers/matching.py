@@ -14,9 +14,21 @@ from evenrank.row_checks import listed
 
 
 def match_features(data: RankingData, names: tuple[str, ...]) -> Any:
-    """Which of the data's features each of the model's own is: by name, or by place where either side has no names.
+    """Find the model's features among the data's: by name, or by place where either side has no names.
 
     Features that the model does not know are left aside.
+
+    Parameters
+    ----------
+    data : RankingData
+        The rows.
+    names : tuple of str
+        The model's features.
+
+    Returns
+    -------
+    slice or list of int
+        The column of each of the model's features.
     """
     made_up = unnamed(len(names))
     if data.feature_names == names or (data.n_features == len(names) and made_up in (data.feature_names, names)):
@@ -32,10 +44,21 @@ def match_features(data: RankingData, names: tuple[str, ...]) -> Any:
 
 
 def own_columns(X: Any, names: Sequence[str] | None) -> Any:
-    """A frame without the columns that the model does not know, in the model's order; anything else as it is.
+    """Select the model's columns of a frame, in the model's order.
 
-    A frame that lacks one of the model's features, or has no others, is left as it is, for the library that takes it to
-    judge.
+    A frame that lacks one of the model's features, or has no others, stays as it is, for the library to check.
+
+    Parameters
+    ----------
+    X : Any
+        A frame; anything else stays as it is.
+    names : sequence of str, optional
+        The model's features.
+
+    Returns
+    -------
+    Any
+        The frame.
     """
     if names is None or not hasattr(X, "columns"):
         return X
@@ -49,12 +72,30 @@ def own_columns(X: Any, names: Sequence[str] | None) -> Any:
 
 
 def unnamed(d: int) -> tuple[str, ...]:
-    """The names that features of an array without names are given."""
+    """Name the features of an array without names: x0, x1, … of ``d`` features."""
     return tuple(f"x{j}" for j in range(d))
 
 
 def match_groups(data: RankingData, names: tuple[Any, ...]) -> NDArray[np.int64]:
-    """The data's groups as codes into another list of names; unknown stays -1, a strange group is an error."""
+    """Give the data's groups as codes into the groups of training.
+
+    Parameters
+    ----------
+    data : RankingData
+        The rows.
+    names : tuple
+        The groups of training.
+
+    Returns
+    -------
+    ndarray
+        Codes, (n,); an unknown group stays -1.
+
+    Raises
+    ------
+    DataError
+        If a group was not in training.
+    """
     if data.group_names == names or not data.n_groups:
         return data.group.astype(np.int64)
     strange = [name for name in data.group_names if name not in names]
@@ -64,7 +105,20 @@ def match_groups(data: RankingData, names: tuple[Any, ...]) -> NDArray[np.int64]
 
 
 def protected_code(data: RankingData, protected: Any) -> int:
-    """The code of the protected group: the given label's, or the smaller group's."""
+    """Give the code of the protected group.
+
+    Parameters
+    ----------
+    data : RankingData
+        The rows.
+    protected : label, optional
+        Its label; None is the smallest group.
+
+    Returns
+    -------
+    int
+        The code.
+    """
     data.need_labels("a protected group")
     if data.n_groups < 2:
         raise DataError(

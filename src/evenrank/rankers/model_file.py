@@ -81,7 +81,7 @@ def names(content: dict[str, Any], key: str, *, name: str) -> tuple[Any, ...]:
 
 
 def numbers(key: str, values: Any, length: int, *, name: str) -> NDArray[np.float64]:
-    """Return so many finite numbers as an array."""
+    """Return finite numbers, of which there must be ``length``, as an array."""
     if not isinstance(values, list) or len(values) != length or not all(map(is_number, values)):
         raise DataError(f"{name}: {key!r} must hold {length} finite numbers.")
     return np.asarray(values, float)
@@ -97,10 +97,10 @@ def checked_parameters(parameters: dict[str, Any], name: str) -> dict[str, Any]:
 
 def set_parameters(ranker: Any, content: dict[str, Any], name: str) -> None:
     """Give a ranker the parameters of its file, which must be ones it has."""
-    given = checked_parameters(need(content, "parameters", dict, name=name), name)
-    parameters = {RENAMED.get(key, key): value for key, value in given.items() if key not in MACHINE}
+    stored = checked_parameters(need(content, "parameters", dict, name=name), name)
+    parameters = {RENAMED.get(key, key): value for key, value in stored.items() if key not in MACHINE}
     unknown = [key for key in parameters if key not in ranker.get_params()]
     if unknown:
-        told = f"{name}: {type(ranker).__name__} has no parameter {short(unknown[0])}."
-        raise DataError(f"{told} Was the file edited?")
+        fact = f"{name}: {type(ranker).__name__} has no parameter {short(unknown[0])}."
+        raise DataError(f"{fact} Was the file edited?")
     ranker.set_params(**parameters)

@@ -1,4 +1,4 @@
-"""`weakest_within`: the weakest strength whose top-k violation is at most a given one."""
+"""`weakest_within`: the weakest strength whose gap of the top k is at most a given one."""
 
 from __future__ import annotations
 
@@ -26,10 +26,28 @@ def weakest_within(
     *,
     across: str = "mean",
 ) -> tuple[Any, int]:
-    """The weakest strength whose gap of the top k on ``data`` is at most the one asked for: models, and which one.
+    """Find the weakest strength whose gap of the top k on ``data`` is at most ``spec.max_violation``.
 
-    ``try_strengths`` trains models for ascending strengths and gives them with their scores, (n, strengths), in the
-    caller's row order. The gap between the weakest that will do and the one before is searched twice more.
+    The interval between the weakest strength within the limit and the one before it is searched twice more.
+
+    Parameters
+    ----------
+    spec : FairnessSpec
+        The notion, k and limit.
+    data : RankingData
+        The training rows.
+    strengths : ndarray
+        Ascending strengths to try first.
+    try_strengths : Callable
+        Trains models for ascending strengths and gives them with their scores, (n, strengths), in the caller's order.
+    across : str
+        How more than two groups are combined.
+
+    Returns
+    -------
+    tuple of Any and int
+        The models of one call, and the number of the one to keep. If none is within the limit, the one with the lowest
+        gap, with a `DataWarning`.
     """
     notion, limit, name = spec.as_notion, spec.max_violation, spec.gap_name
     assert limit is not None

@@ -18,9 +18,16 @@ from evenrank.rankers.base import seed_of
 
 
 class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
-    """K folds by query: all rows of a query are in one fold, folds are balanced in queries and seeded.
+    """K folds by query: all rows of a query are in one fold, and the folds differ by one query at most.
 
     Queries are given as ``qid`` (with metadata routing) or as scikit-learn's ``groups``.
+
+    Parameters
+    ----------
+    n_splits : int
+        The number of folds.
+    random_state : int, RandomState or None
+        The seed.
 
     Examples
     --------
@@ -37,12 +44,26 @@ class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, qid: Any = None) -> int:
+        """Give the number of folds, as scikit-learn asks; the arguments change nothing."""
         return self.n_splits
 
     def split(
         self, X: Any, y: Any = None, groups: ArrayLike | None = None, qid: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Row numbers of the training and test part of each fold."""
+        """Yield the row numbers of the training and test part of each fold.
+
+        Parameters
+        ----------
+        X, y : Any
+            Taken as in scikit-learn; they change nothing.
+        groups, qid : array-like, optional
+            The query of each row, (n,); one of the two.
+
+        Yields
+        ------
+        tuple of ndarray
+            Training and test rows.
+        """
         query = qid if qid is not None else groups
         if query is None:
             raise ConfigError("QueryKFold needs the query of each row: pass qid (or groups).")
@@ -54,10 +75,22 @@ class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
 
 
 def ranking_scorer(name: str, *, relevance_threshold: float = 1.0) -> Any:
-    """A scikit-learn scorer of a measure such as "ndcg@5" or "eop@5"; lower-is-better measures are negated.
+    """Make a scikit-learn scorer of a measure.
 
-    It asks for ``qid`` and ``sensitive_features`` by metadata routing, which must be on:
+    It gets ``qid`` and ``sensitive_features`` by metadata routing, which must be on:
     ``sklearn.set_config(enable_metadata_routing=True)``.
+
+    Parameters
+    ----------
+    name : str
+        A measure such as "ndcg@5" or "eop@5"; those of which lower is better are negated.
+    relevance_threshold : float
+        Relevance at or above it counts as relevant.
+
+    Returns
+    -------
+    Callable
+        The scorer.
     """
     item, _ = parse_measure(name)
     if not sklearn.get_config()["enable_metadata_routing"]:

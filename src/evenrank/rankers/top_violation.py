@@ -16,7 +16,15 @@ from evenrank.ranking import Ranking
 
 
 class TopViolation:
-    """Γ of the top k on some rows, as `measure` has it; scores in stored order."""
+    """Γ of the top k on some rows, as `measure` gives it; scores are in stored order.
+
+    Parameters
+    ----------
+    data : RankingData
+        The rows.
+    spec : FairnessSpec
+        The notion, scope and k.
+    """
 
     def __init__(self, data: RankingData, spec: FairnessSpec) -> None:
         self.data, self.k = data, spec.k
@@ -24,23 +32,42 @@ class TopViolation:
         self.name = spec.gap_name
 
     def value(self, scores: NDArray[Any]) -> float:
+        """Give Γ of scores (n,)."""
         return self.of_gaps(self.gaps(scores))
 
     def gaps(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Signed differences between the groups' shares in the top k, (J,)."""
+        """Give the signed differences between the groups' shares in the top k, (J,), of scores (n,)."""
         return self.contrast.gaps(Ranking(scores, self.data.query_ptr).top(self.k))
 
     def of_gaps(self, gaps: NDArray[Any]) -> float:
+        """Give Γ of signed differences (J,); NaN where the rows lack a group."""
         return float("nan") if self.contrast.pairs.missing else float(self.contrast.pairs.value(gaps))
 
     def value_if_own(self, relevance: NDArray[Any], scores: NDArray[Any]) -> float:
-        """NaN for rows of another evaluation set, which a metric is called for as well."""
-        own = self.data.relevance.astype(np.float32)
-        return self.value(scores) if np.array_equal(np.asarray(relevance, np.float32), own) else float("nan")
+        """Give Γ of scores (n,) if the relevance is that of these rows, else NaN: a metric gets other sets as well."""
+        expected = self.data.relevance.astype(np.float32)
+        return self.value(scores) if np.array_equal(np.asarray(relevance, np.float32), expected) else float("nan")
 
 
 def top_violation(scores: NDArray[Any], data: RankingData, spec: FairnessSpec, *, across: str = "mean") -> float:
-    """Γ of the top k over all queries, for scores in the caller's row order; NaN where the rows lack a group."""
+    """Give Γ of the top k over all queries.
+
+    Parameters
+    ----------
+    scores : ndarray
+        (n,), in the caller's row order.
+    data : RankingData
+        The rows.
+    spec : FairnessSpec
+        The notion and k.
+    across : str
+        How more than two groups are combined.
+
+    Returns
+    -------
+    float
+        Γ; NaN where the rows lack a group.
+    """
     if data.n_groups < 2 or data.membership is not None:
         return float("nan")
     with warnings.catch_warnings():
