@@ -214,7 +214,7 @@ def test_long_lists_of_names_are_cut() -> None:
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 1000])
 def test_how_many_rows_are_looked_at_a_time_changes_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenrank.row_checks.LABELS", rows)
+    monkeypatch.setattr("evenrank.labels.LABELS", rows)
     labels = ["b", None, "a", float("nan"), "b", "", "c", "a"]
     query, items = [1, 1, 1, 2, 2, 2, 3, 3], ["x", "y", "z", "x", "y", "z", "x", "y"]
     data = RankingData.from_arrays(np.zeros((8, 1)), np.zeros(8), labels, query, item_ids=items)

@@ -12,7 +12,7 @@ _NAMES = {
     "RankingData": "data",
     "Ranking": "ranking",
     "Notion": "notions",
-    "Contrast": "notions",
+    "Contrast": "contrasts",
     "violation": "notions",
     "read": "io",
     "measure": "measures",
