@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_number, choose
+from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.measures import parse_measure
-from evenrank.contrasts import Pairs
-from evenrank.notions import (NOTIONS)
+from evenrank.notions import NOTIONS
 from evenrank.query_sums import Sums
 from evenrank.statistic import Statistic, statistics
 

@@ -69,10 +69,11 @@ def read(
     path : str, path or sequence of them
         A file, or files of one format, read as if they were one. Text may be gzip-compressed.
     query, relevance, group, item, sample_weight : str or None
-        The column of each. ``relevance=None`` and ``group=None`` do without; ``item=None`` takes the column ``item`` if there is one.
-        An empty group is an unknown one.
+        The column of each. ``relevance=None`` and ``group=None`` do without; ``item=None`` takes the column ``item`` if
+        there is one. An empty group is an unknown one.
     features : sequence of str, optional
-        The feature columns; by default every other numeric column. A column that is not numeric, or is called score, item or rank, is left out with a `DataWarning`.
+        The feature columns; by default every other numeric column. A column that is not numeric, or is called score,
+        item or rank, is left out with a `DataWarning`.
     relevance_threshold : float
         Relevance at or above it counts as relevant.
     score : str, optional
