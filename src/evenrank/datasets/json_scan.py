@@ -8,11 +8,10 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from evenrank.errors import DataError
-from evenrank.io.files import BINARY, unreadable
+from evenrank.io.files import BINARY, OwnsFile, unreadable
 
 CHUNK = 1 << 20
 LARGEST = 1 << 28  # characters of one value; far more than any record, so that damage is not read into memory
@@ -33,7 +32,7 @@ def open_bytes(path: Path) -> IO[bytes]:
         raise unreadable(path, error) from None
 
 
-class JsonScanner:
+class JsonScanner(OwnsFile):
     """Goes through a JSON text: look with `peek`, step over punctuation with `take`, read whole values with `value`.
 
     Only the value that is read is in memory, so a file of one huge object can be read entry by entry.
@@ -54,14 +53,6 @@ class JsonScanner:
         self._text, self._at, self._ended = "", 0, False
         self._bytes_read = self._characters_before = 0
         self._lines, self._lines_to = 0, 0  # line ends before that place of the buffer
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
 
     # ------------------------------------------------------------------ reading
 

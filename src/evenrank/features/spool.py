@@ -7,11 +7,11 @@ from array import array
 from errno import EIO
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+from evenrank.io.files import OwnsFile
 
 
-class TextSpool:
+class TextSpool(OwnsFile):
     """A list of texts in a temporary file: append all, then read by number or by range.
 
     Parameters
@@ -53,11 +53,3 @@ class TextSpool:
         if len(data) < ends[-1] - ends[0]:
             raise OSError(EIO, "a temporary file has lost what was written to it")
         return [data[a - ends[0] : b - ends[0]].decode() for a, b in pairwise(ends)]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()

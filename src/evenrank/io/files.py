@@ -14,6 +14,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 from evenrank.errors import ConfigError, DataError
 from evenrank.io.limits import too_large, unpacked_limit
@@ -203,3 +205,17 @@ def _mode(target: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+class OwnsFile:
+    """A reader or writer that closes its file at the end of a ``with`` block."""
+
+    _file: Any
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()

@@ -66,17 +66,31 @@ def read(
 
     Parameters
     ----------
-    path : a file, or a list of files of one format, read as if they were one; text may be gzip-compressed
-    query, relevance, group, item, sample_weight : names of columns
-        ``relevance=None`` and ``group=None`` do without; ``item=None`` takes the column ``item`` if there is one.
-        An empty group is an unknown one.
-    features : names of the feature columns; by default every other numeric column
-        A column that is not numeric, or is called score, item or rank, is left out with a `DataWarning`.
-    score : a column to take as the only feature, for rankings that were logged with their scores
-    qrels, groups : for a TREC run, the judgements, and each item's group
-        (a CSV file with the columns ``item`` and ``group``, or a mapping).
-    ignore : columns that are left out silently, unless they are named for a part
-    format : one of `FORMATS`; by default the file's suffix decides
+    path : str, path or sequence of them
+        A file, or files of one format, read as if they were one. Text may be gzip-compressed.
+    query, relevance, group, item, sample_weight : str or None
+        The column of each. ``relevance=None`` and ``group=None`` do without; ``item=None`` takes the column ``item`` if
+        there is one. An empty group is an unknown one.
+    features : sequence of str, optional
+        The feature columns; by default every other numeric column. A column that is not numeric, or is called score,
+        item or rank, is left out with a `DataWarning`.
+    relevance_threshold : float
+        Relevance at or above it counts as relevant.
+    score : str, optional
+        A column to take as the only feature, for rankings that were logged with their scores.
+    qrels : str or path, optional
+        For a TREC run: the judgements.
+    groups : str, path or Mapping, optional
+        For a TREC run: each item's group, as a CSV file with the columns ``item`` and ``group``, or as a mapping.
+    ignore : sequence of str
+        Columns that are left out silently, unless they are named for a part.
+    format : str, optional
+        One of `FORMATS`; by default the file's suffix decides.
+
+    Returns
+    -------
+    RankingData
+        The rows.
 
     Raises
     ------
