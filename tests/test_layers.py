@@ -20,7 +20,7 @@ LAYERS = [
     {"extras", "checks", "progress", "quiet", "wording", "rounding"},
     {"row_checks", "labels", "frame_columns", "rows", "data", "ranking"},
     {"contrasts", "notions", "losses", "targets"},
-    {"measures", "moments"},
+    {"measures", "design_columns", "moments"},
     {"query_sums", "statistic", "intervals", "comparisons", "bounds"},
     {"io", "features", "datasets"},
     {"rankers"},
@@ -35,7 +35,7 @@ LAYERS = [
 LAYER_OF = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 MODULES = [module for module in graph.modules() if graph.unit(module) not in graph.FACADE]
 SCIKIT_LEARN = ("rankers", "linear", "boosting")
-LONGEST = 400  # lines of a module
+LONGEST = 350  # lines of a module
 
 
 def test_every_unit_is_in_the_table() -> None:

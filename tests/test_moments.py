@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import evenrank as er
 import evenrank.row_checks
 from evenrank.data import RankingData
+from evenrank.design_columns import contrast_rows
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.moments import Moments, contrast_rows
+from evenrank.moments import Moments
 from evenrank.notions import Notion, bind
 from linear_oracles import STRATA, Gaps, group_columns, random_data, row_weights
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import evenrank as er
-from evenrank.moments import Moments, contrast_rows
+from evenrank.design_columns import contrast_rows
+from evenrank.moments import Moments
 from evenrank.notions import bind
 from evenrank.statistic import statistics
 

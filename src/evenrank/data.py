@@ -15,13 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.errors import ConfigError, DataError
-from evenrank.frame_columns import (
-    feature_matrix,
-    frame_labels,
-    frame_numbers,
-    frame_parts,
-    note_ids,
-)
+from evenrank.frame_columns import feature_matrix, frame_labels, frame_numbers, frame_parts, note_ids
 from evenrank.labels import UNKNOWN, checked_ids, group_codes, group_rows, refuse_duplicates
 from evenrank.row_checks import (
     Locate,

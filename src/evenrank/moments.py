@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from evenrank.contrasts import Contrast, Pairs
 from evenrank.data import RankingData
+from evenrank.design_columns import design_blocks, feature_gaps, spread_of
 from evenrank.errors import ConfigError, DataError
 from evenrank.labels import group_codes
 from evenrank.notions import NOTIONS, Cells, Notion, NotionLike, as_notion, warn_empty
@@ -241,7 +242,7 @@ class Moments:
     def deviation(self) -> NDArray[np.float64]:
         """Feature standard deviations (ddof 0), (d,); 1 for a constant feature, so that scaling by it is harmless."""
         offset = self.x / self.weight
-        return _spread(np.diag(self.xx) / self.weight - offset**2, self.mean)
+        return spread_of(np.diag(self.xx) / self.weight - offset**2, self.mean)
 
     def quadratic(
         self, center: NDArray[np.float64], scale: NDArray[np.float64]
@@ -290,81 +291,3 @@ class Moments:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def column_scale(data: RankingData, *, group_aware: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give `Moments.mean` and `Moments.deviation` alone, at O(d) per row instead of O(d²)."""
-    origin: NDArray[np.float64] | None = None
-    total: Any = 0.0
-    squares: Any = 0.0
-    weight = 0.0
-    for rows, block in design_blocks(data, group_aware=group_aware):
-        if origin is None:
-            origin = block.mean(axis=0)
-        block -= origin
-        own = np.ones(len(block)) if data.sample_weight is None else data.sample_weight[rows]
-        weight += float(own.sum())
-        total = total + own @ block
-        squares = squares + own @ np.square(block, out=block)
-    assert origin is not None
-    offset = total / weight
-    variance = squares / weight - offset**2
-    if not np.isfinite(variance).all():
-        name = data.feature_names[int(np.argmin(np.isfinite(variance)[: data.n_features]))]
-        raise DataError(f"feature {name!r} has values too large to square in double precision. Rescale it.")
-    return origin + offset, _spread(variance, origin + offset)
-
-
-def _spread(variance: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standard deviations; 1 for a constant feature, so that scaling by it is harmless."""
-    deviation = np.sqrt(np.maximum(variance, 0))
-    return np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)
-
-
-def design_blocks(data: RankingData, *, group_aware: bool = False) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Yield blocks of rows as fresh float64 arrays, if ``group_aware`` with the groups' indicator columns."""
-    table = group_indicators(data.group, group_shares(data)) if group_aware else None
-    for rows, block in data.blocks():
-        wide = np.empty((len(block), data.n_features + (0 if table is None else table.shape[1])))
-        wide[:, : data.n_features] = block
-        if table is not None:
-            wide[:, data.n_features :] = table[rows]
-        yield rows, wide
-
-
-def group_shares(data: RankingData) -> NDArray[np.float64]:
-    """Give each group's share of the rows whose group is known, (G,)."""
-    counts = np.bincount(data.group[data.group >= 0], minlength=data.n_groups)
-    return np.asarray(counts / max(1, counts.sum()))
-
-
-def group_indicators(group: NDArray[np.int32], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Make one column for every group but the first, (n, G − 1); a row of unknown group gets the groups' shares."""
-    codes = np.vstack([np.eye(len(shares)), shares])
-    return codes[group, 1:]
-
-
-def contrast_rows(contrast: Contrast, data: RankingData, *, group_aware: bool = False) -> NDArray[np.float64]:
-    """Give c_j = C_j X of any bound contrast, (J, d), block by block, as `Moments.contrasts` does for pooled ones."""
-    by_row = contrast.cells.tocsc()
-    origin: Any = None
-    means: Any = 0.0
-    sizes: Any = 0.0
-    for rows, block in design_blocks(data, group_aware=group_aware):
-        # No gap depends on the origin, but its digits do.
-        origin = block.mean(axis=0) if origin is None else origin
-        block -= origin
-        means = means + by_row[:, rows] @ block
-        sizes = sizes + by_row[:, rows] @ np.abs(block, out=block)
-    return feature_gaps(means, sizes, contrast.rounding[:, None], contrast.pairs, origin)
-
-
-def feature_gaps(
-    means: NDArray[Any], sizes: NDArray[Any], relative: Any, pairs: Pairs, center: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Give the differences of cell means (cells, d) of the features, 0 within rounding.
-
-    ``sizes`` are the means of the terms' sizes and ``relative`` the sums' error as a share of them. The features
-    themselves are known to their last digit only, where ``center``, their mean, says what size they have.
-    """
-    error = relative * sizes
-    allowed = np.maximum(error[pairs.a], error[pairs.b]) + 2 * np.finfo(float).eps * np.abs(center)
-    return beyond_rounding(means[pairs.a] - means[pairs.b], allowed)

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
+from evenrank.design_columns import group_shares
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.linear import lbfgs
 from evenrank.linear.exposure_objective import ExposureObjective, descend, descend_halving
 from evenrank.linear.path import FairnessPath
-from evenrank.moments import group_shares
 from evenrank.rankers.matching import protected_code
 from evenrank.row_checks import unmasked
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
+from evenrank.design_columns import column_scale, contrast_rows, design_blocks
 from evenrank.linear.descent import TargetPenalty, Term
 from evenrank.losses import Loss
-from evenrank.moments import Moments, column_scale, contrast_rows, design_blocks
+from evenrank.moments import Moments
 from evenrank.notions import Notion, bind
 from evenrank.targets import BoundTarget, FairnessTerm
 

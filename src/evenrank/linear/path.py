@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
+from evenrank.design_columns import group_shares
 from evenrank.errors import ConfigError, DataError
 from evenrank.linear import sgd
 from evenrank.linear.descent import Penalised, Penalty, descend, diverged, still_diverged, warn_diverged
@@ -18,7 +19,6 @@ from evenrank.linear.design import Design
 from evenrank.linear.exact import Solution, Whitened, exact, vanishing_strength
 from evenrank.linear.scores import linear_scores
 from evenrank.losses import LOSSES, Loss
-from evenrank.moments import group_shares
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.progress import Progress
 from evenrank.row_checks import unmasked

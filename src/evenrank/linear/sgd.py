@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from evenrank.contrasts import Contrast
 from evenrank.data import RankingData
+from evenrank.design_columns import contrast_rows, group_indicators, group_shares
 from evenrank.linear.descent import capped_step, diverged, still_diverged, warn_diverged
 from evenrank.linear.design import Design
 from evenrank.losses import Loss
-from evenrank.moments import contrast_rows, group_indicators, group_shares
 from evenrank.notions import Cells
 from evenrank.progress import Progress, warn_interrupted
 from evenrank.ranking import Ranking

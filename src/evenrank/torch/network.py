@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
+from evenrank.design_columns import column_scale
 from evenrank.extras import require
-from evenrank.moments import column_scale
 from evenrank.progress import Progress, warn_interrupted
 from evenrank.rankers.row_products import row_products
 from evenrank.torch.batches import QueryBatchSampler
