@@ -14,6 +14,7 @@ from evenrank.errors import DataError
 from evenrank.rounding import beyond_rounding
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def column_scale(data: RankingData, *, group_aware: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give `Moments.mean` and `Moments.deviation` alone, at O(d) per row instead of O(d²)."""
     origin: NDArray[np.float64] | None = None

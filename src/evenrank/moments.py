@@ -6,20 +6,20 @@ exact path, cross-validation and partitions on other machines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.contrasts import Contrast, Pairs
+from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.design_columns import design_blocks, feature_gaps, spread_of
 from evenrank.errors import ConfigError, DataError
 from evenrank.labels import group_codes
 from evenrank.notions import NOTIONS, Cells, Notion, NotionLike, as_notion, warn_empty
-from evenrank.rounding import beyond_rounding, rounding
+from evenrank.rounding import rounding
 from evenrank.row_checks import listed
 
 
@@ -288,6 +288,3 @@ class Moments:
             part_sum[part].reshape(-1, len(self.x)) / divisor for part_sum in (self.cell_sum, self.cell_size)
         )
         return feature_gaps(means, sizes, rounding(self.n_rows), pairs, self.mean), pairs
-
-
-@np.errstate(over="ignore", invalid="ignore")
