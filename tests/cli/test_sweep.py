@@ -137,7 +137,7 @@ def test_held_out_rows_and_seeds(run, table, save):
         settings={"amortized": {"epochs": 2}},
     )
     assert without_seconds(found).equals(without_seconds(expected))
-    assert found.about["repeats"] == "seeds"
+    assert found.about.repeats == "seeds"
     assert run("sweep", train, "--seeds", "3,5", *asked, "-o", "splits", "--scale", "none", "--json").code == 0
     assert sorted(set(er.Sweep.load("splits").columns["seed"])) == [3, 5]
 
