@@ -80,7 +80,7 @@ def start(sweep: Sweep) -> dict[str, int]:
 
 def repeats(sweep: Sweep) -> int:
     """Count the folds or seeds that are done."""
-    return np.unique([sweep.columns["fold"], sweep.columns["seed"]], axis=1).shape[1]
+    return int(np.unique([sweep.columns["fold"], sweep.columns["seed"]], axis=1).shape[1])
 
 
 def rates_at(sweep: Sweep, name: str, grouping: str, method: str, notion: str, k: int) -> NDArray[np.float64]:
