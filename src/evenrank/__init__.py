@@ -40,6 +40,7 @@ _NAMES = {
     "METHODS": "methods.registry",
     "sweep": "page.report",
     "Sweep": "page.report",
+    "About": "experiment.about",
     "Trial": "experiment.trials",
     "Curve": "experiment.curves",
     "Titles": "experiment.examples",

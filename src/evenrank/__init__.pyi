@@ -21,6 +21,7 @@ from evenrank.errors import DataError as DataError
 from evenrank.errors import DataWarning as DataWarning
 from evenrank.errors import EvenrankError as EvenrankError
 from evenrank.errors import MissingExtraError as MissingExtraError
+from evenrank.experiment.about import About as About
 from evenrank.experiment.choice import Choice as Choice
 from evenrank.experiment.choice import HeldOut as HeldOut
 from evenrank.experiment.choice import Outcome as Outcome

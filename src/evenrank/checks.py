@@ -42,7 +42,8 @@ def check_number(
     evenrank.errors.ConfigError: seed must be a whole number ≥ 0; got True.
     """
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    good = isinstance(value, kinds) and not isinstance(value, bool | np.bool_) and bool(np.isfinite(value))
+    good = isinstance(value, kinds) and not isinstance(value, bool | np.bool_)
+    good = good and (isinstance(value, int) or bool(np.isfinite(value)))  # numpy refuses an int beyond 64 bits
     good = good and (least is None or value >= least) and (above is None or value > above)
     good = good and (below is None or value < below) and (most is None or value <= most)
     if not good:
@@ -53,10 +54,15 @@ def _rule(low: float | None, above: float | None, below: float | None, most: flo
     """The range in words."""
     kind = "a whole number" if whole else "a finite number"
     if above is not None and below is not None:
-        return f"between {above:g} and {below:g}, ends excluded"
-    ends = [f"≥ {low:g}"] if low is not None else [f"> {above:g}"] if above is not None else []
-    ends += [f"< {below:g}"] if below is not None else [f"≤ {most:g}"] if most is not None else []
+        return f"between {_end(above)} and {_end(below)}, ends excluded"
+    ends = [f"≥ {_end(low)}"] if low is not None else [f"> {_end(above)}"] if above is not None else []
+    ends += [f"< {_end(below)}"] if below is not None else [f"≤ {_end(most)}"] if most is not None else []
     return " ".join([kind, " and ".join(ends)]).rstrip()
+
+
+def _end(value: float) -> str:
+    """An end of the range; a whole one with all its digits."""
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def check_k(k: Any) -> int:

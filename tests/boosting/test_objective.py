@@ -208,8 +208,20 @@ def test_queries_are_ids_or_sizes() -> None:
         query_ids([1, 1], [2], 2)
     with pytest.raises(ConfigError, match="got neither"):
         query_ids(None, None, 2)
-    with pytest.raises(ConfigError, match="must add up to the 4 rows; got 3"):
+    with pytest.raises(ConfigError, match="add up to the 4 rows; got 2 that add up to 3"):
         query_ids(None, [2, 1], 4)
+
+
+@pytest.mark.parametrize(
+    "labels", [["a", "b", "a"], [0, 1, 0], [True, False, True], [1.5, 1.5], [-1, 4], [[1, 2]], [None, 3], [np.nan, 3]]
+)
+def test_labels_given_as_sizes_are_sent_to_sensitive_features(labels: Any) -> None:
+    with pytest.raises(ConfigError, match=r"group must be the sizes of the queries.*go to sensitive_features"):
+        query_ids(None, labels, 3)
+
+
+def test_sizes_may_be_floats() -> None:
+    assert np.asarray(query_ids(None, [2.0, 1.0], 3)).tolist() == [0, 0, 1]
 
 
 def test_a_ranking_data_brings_all_its_columns() -> None:

@@ -17,6 +17,7 @@ import pytest
 import evenrank as er
 from evenrank.experiment.examples import Titles
 from evenrank.experiment.run_folder import RunFolder
+from evenrank.io.registry import FORMATS, Format
 from evenrank.methods.registry import METHODS
 
 QUICK = ["--notions", "dp", "--strengths", "0.1,1", "--k", "3", "--folds", "3"]
@@ -137,7 +138,7 @@ def test_held_out_rows_and_seeds(run, table, save):
         settings={"amortized": {"epochs": 2}},
     )
     assert without_seconds(found).equals(without_seconds(expected))
-    assert found.about["repeats"] == "seeds"
+    assert found.about.repeats == "seeds"
     assert run("sweep", train, "--seeds", "3,5", *asked, "-o", "splits", "--scale", "none", "--json").code == 0
     assert sorted(set(er.Sweep.load("splits").columns["seed"])) == [3, 5]
 
@@ -212,6 +213,28 @@ def test_bad_options_are_one_line_and_leave_no_folder(run, plain, arguments, say
     assert len(shown.lines) == 1
     assert says in shown.lines[0]
     assert [path.name for path in Path().iterdir()] == ["rows.csv"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_a_file_is_read_once_for_all_its_columns(run, frame, save, monkeypatch, suffix):
+    seen = []
+
+    def counted(paths, columns):
+        seen.extend(path.name for path in paths)
+        return original(paths, columns)
+
+    original = FORMATS[suffix].read
+    monkeypatch.setitem(FORMATS, suffix, Format(counted, FORMATS[suffix].suffixes))
+    held = pl.col("qid").is_in(frame["qid"].unique().sort()[::4].to_list())
+    train, test = save(frame.filter(~held), f"train.{suffix}"), save(frame.filter(held), f"test.{suffix}")
+    options = ("--group", "group,half", "--query-title", "query_text", "--item-title", "name", "--notions", "dp")
+    shown = run("sweep", train, "--test", test, *options, "--strengths", "0.1", "--k", "2", "--examples", "2")
+    assert (shown.code, shown.err) == (0, "")
+    assert seen == [f"train.{suffix}", f"test.{suffix}"]
+    result = er.Sweep.load("run")
+    assert result.groupings == ["group", "half"]
+    texts = dict(zip(frame["qid"].cast(str), frame["query_text"], strict=True))
+    assert [texts[query["id"]] for query in result.examples.queries] == [q["title"] for q in result.examples.queries]
 
 
 def test_titles_of_items_need_items(run, table, save):

@@ -14,7 +14,8 @@ import pytest
 
 import evenrank as er
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.experiment import sweep as sweep_module
+from evenrank.experiment.about import Blocks
+from evenrank.experiment.plan import Runner
 from fuzz import run_folders
 
 ASKED = {"methods": ["amortized", "fastar"], "notions": ["dp"], "strengths": [0, 0.1], "ks": [2], "folds": 3}
@@ -55,13 +56,13 @@ def run(finished, tmp_path):
 def trained(monkeypatch):
     """The blocks that are run while the test goes on."""
     seen = []
-    original = sweep_module.Runner.run
+    original = Runner.run
 
     def counted(self, block):
         seen.append((block.method, block.fold))
         return original(self, block)
 
-    monkeypatch.setattr(sweep_module.Runner, "run", counted)
+    monkeypatch.setattr(Runner, "run", counted)
     return seen
 
 
@@ -170,7 +171,7 @@ def test_the_order_of_lines_does_not_matter_and_a_doubled_one_counts_once(run, f
     write_lines(run, [kept[2], *kept[::-1], kept[0]])
     whole = er.Sweep.load(finished)
     assert table(er.Sweep.load(run)).equals(table(whole), null_equal=True)
-    assert er.Sweep.load(run).about["blocks"] == {"done": 6, "asked": 6}
+    assert er.Sweep.load(run).about.blocks == Blocks(done=6, asked=6)
     assert table(resume(run)).equals(table(whole), null_equal=True)
     assert trained == []
     assert len(lines(run)) == 6
@@ -551,7 +552,7 @@ def test_the_mended_journal_is_locked(run, monkeypatch):
     fcntl = pytest.importorskip("fcntl")
     write_lines(run, [b"damaged\n", *lines(run)[1:]])
     seen = []
-    original = sweep_module.Runner.run
+    original = Runner.run
 
     def tried(self, block):
         with open(run / "journal.jsonl", "ab") as other, pytest.raises(OSError, match="unavailable"):
@@ -559,7 +560,7 @@ def test_the_mended_journal_is_locked(run, monkeypatch):
         seen.append(block)
         return original(self, block)
 
-    monkeypatch.setattr(sweep_module.Runner, "run", tried)
+    monkeypatch.setattr(Runner, "run", tried)
     with pytest.warns(DataWarning, match="damaged"):
         resume(run)
     assert len(seen) == 1

@@ -17,7 +17,7 @@ import pytest
 
 import evenrank as er
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.experiment import sweep as sweep_module
+from evenrank.experiment.plan import Runner
 from evenrank.experiment.run_folder import RunFolder
 from killable import METHODS, OPTIONS, Forks
 
@@ -162,13 +162,13 @@ def run(data, tmp_path):
 def trained(monkeypatch):
     """The blocks that are run while the test goes on."""
     seen = []
-    original = sweep_module.Runner.run
+    original = Runner.run
 
     def run(self, block):
         seen.append(block.fold)
         return original(self, block)
 
-    monkeypatch.setattr(sweep_module.Runner, "run", run)
+    monkeypatch.setattr(Runner, "run", run)
     return seen
 
 
@@ -177,7 +177,7 @@ def without_seconds(result):
 
 
 def about(result):
-    return {name: value for name, value in result.about.items() if name not in ("seconds", "made")}
+    return {name: value for name, value in result.about.to_dict().items() if name not in ("seconds", "made")}
 
 
 def test_a_finished_run_returns_at_once(data, run, trained):
@@ -185,7 +185,7 @@ def test_a_finished_run_returns_at_once(data, run, trained):
     assert trained == []
     assert again.frame().equals(er.Sweep.load(run).frame(), null_equal=True)
     assert again.about == er.Sweep.load(run).about
-    assert again.about["made"]["began"] == json.loads((run / "config.json").read_text())["made"]["began"]
+    assert again.about.made.began == json.loads((run / "config.json").read_text())["made"]["began"]
 
 
 @pytest.mark.parametrize("cut", [1, 2, 40, 200])
@@ -315,7 +315,7 @@ def test_other_data_is_refused(data, run):
 
 
 def test_other_versions_may_read_a_run_but_not_go_on_with_it(data, run, monkeypatch, trained):
-    monkeypatch.setattr(sweep_module, "version", lambda package: "99.0")
+    monkeypatch.setattr("evenrank.experiment.about.version", lambda package: "99.0")
     assert len(er.sweep(data, out=run, **QUICK)) == 6
     journal = run / "journal.jsonl"
     journal.write_bytes(journal.read_bytes()[:-1])
@@ -360,7 +360,7 @@ def test_a_run_that_fails_before_its_first_block_leaves_nothing(data, tmp_path, 
 
 def test_a_run_that_fails_later_keeps_its_blocks(data, tmp_path, monkeypatch):
     folder = tmp_path / "run"
-    original = sweep_module.Runner.run
+    original = Runner.run
 
     def fails(self, block):
         if block.fold == 1:
@@ -368,7 +368,7 @@ def test_a_run_that_fails_later_keeps_its_blocks(data, tmp_path, monkeypatch):
         return original(self, block)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sweep_module.Runner, "run", fails)
+        patch.setattr(Runner, "run", fails)
         with pytest.raises(RuntimeError, match="on fire"):
             er.sweep(data, out=folder, **QUICK)
     assert blocks(folder) == 1

@@ -56,8 +56,8 @@ def test_agrees_with_a_slow_loop(data, solver):
         assert {name: trial.values[name] for name in expected} == pytest.approx(expected, abs=1e-9)
         assert trial.seed == 7
         assert trial.seconds > 0
-    assert result.about["models"] == len(slow)
-    assert result.about["folds"] == 3
+    assert result.about.models == len(slow)
+    assert result.about.folds == 3
 
 
 def test_folds_may_be_a_number_or_given_for_each_query(data):
@@ -123,8 +123,8 @@ def test_progress_reaches_the_end(data):
         ({"folds": 1}, "folds must be a whole number from 2 to the 30 queries; got 1"),
         ({"folds": 31}, "folds must be a whole number from 2 to the 30 queries; got 31"),
         ({"folds": 2.5}, "folds must be a whole number from 2 to the 30 queries; got 2.5"),
-        ({"folds": [0, 1]}, r"folds must be a number or one whole number a query, \(30,\); got int64 .* \(2,\)"),
-        ({"folds": [0.5] * 30}, "folds must be a number or one whole number a query"),
+        ({"folds": [0, 1]}, r"folds must be a number or one whole number per query, \(30,\); got int64 .* \(2,\)"),
+        ({"folds": [0.5] * 30}, "folds must be a number or one whole number per query"),
         ({"folds": [4] * 30}, "at least two different folds; every query is in fold 4"),
     ],
 )
@@ -330,14 +330,20 @@ def test_seeds_without_held_out_data_draw_splits(data):
     ("options", "says"),
     [
         ({"seeds": 2, "folds": 3}, "folds go neither with test nor with seeds"),
-        ({"seeds": 0}, "seeds must be a number ≥ 1 or whole numbers ≥ 0; got 0"),
-        ({"seeds": [1, -1]}, "seeds must be a number ≥ 1 or whole numbers ≥ 0"),
-        ({"seeds": 2, "test_share": 1.0}, "test_share must be a share of the queries between 0 and 1; got 1.0"),
+        ({"seeds": 0}, "seeds must be a whole number ≥ 1 and ≤ 100000; got 0"),
+        ({"seeds": [1, -1]}, "seeds must be a whole number ≥ 0 and ≤ 9223372036854775807; got -1"),
+        ({"seeds": []}, "seeds must be a number ≥ 1 or whole numbers ≥ 0; got none"),
+        ({"seeds": 2**70}, "seeds must be a whole number ≥ 1 and ≤ 100000; got 1180591620717411303424"),
+        ({"seeds": "3"}, "seeds must be a whole number ≥ 1 and ≤ 100000; got '3'"),
+        ({"seeds": 2, "seed": 2**63 - 1}, "seeds must be a whole number ≥ 0 and ≤ 9223372036854775807"),
+        ({"seeds": 2, "test_share": 1.0}, "test_share must be between 0 and 1, ends excluded; got 1.0"),
         ({"n_jobs": 0}, "n_jobs must be a number of processes"),
         ({"examples": -1}, "examples must be a whole number ≥ 0; got -1"),
         ({"scale": "x"}, "scale must be 'train', 'dataset' or None; got 'x'"),
-        ({"seed": -1}, "seed must be a whole number ≥ 0; got -1"),
-        ({"seed": 0.5}, "seed must be a whole number ≥ 0; got 0.5"),
+        ({"seed": -1}, "seed must be a whole number ≥ 0 and ≤ 9223372036854775807; got -1"),
+        ({"seed": 2**70}, "seed must be a whole number ≥ 0 and ≤ 9223372036854775807; got 1180591620717411303424"),
+        ({"n_jobs": "2"}, "n_jobs must be a whole number; got '2'"),
+        ({"seed": 0.5}, "seed must be a whole number ≥ 0 and ≤ 9223372036854775807; got 0.5"),
         ({"strengths": {"amortised": [1.0]}}, "a method of strengths must be one of amortized; got 'amortised'"),
         ({"notions": [er.Notion("mine", lambda data: [data.relevant])]}, "a sweep takes the notions .*; got 'mine'"),
         ({"settings": {"magic": {}}}, "a method of settings must be one of"),
@@ -368,15 +374,15 @@ def test_a_frame_is_no_data(data):
 def test_groups_whose_names_look_alike_stay_apart(data):
     mixed = data.with_group([1 if row % 3 else "1" for row in range(data.n_rows)])
     result = er.sweep(mixed, notions=["dp"], strengths=[0.1], ks=[3], folds=2)
-    assert set(result.about["groups"]) == {"1", "'1'"}
-    assert sum(result.about["groups"].values()) == pytest.approx(1)
+    assert set(result.about.groups) == {"1", "'1'"}
+    assert sum(result.about.groups.values()) == pytest.approx(1)
     seen = {item["groups"]["group"] for query in result.examples.queries for item in query["items"]}
     assert seen == {"1", "'1'"}
 
 
 def test_a_worker_ends_if_its_parent_was_killed_before_it_began():
     # A process that is not its parent stands for one that is no more; without the watch it would sleep on.
-    code = "import time; from evenrank.experiment.sweep import _follow; _follow(0); time.sleep(60)"
+    code = "import time; from evenrank.experiment.running import _follow; _follow(0); time.sleep(60)"
     assert subprocess.run([sys.executable, "-c", code], timeout=50).returncode == 1
 
 
@@ -418,7 +424,7 @@ def test_groupings_may_have_other_numbers_of_groups(groupings):
     assert rates == ["selection_rate_0@3", "selection_rate_1@3", "selection_rate_2@3"]
     third = result.frame()["selection_rate_2@3"]
     assert third.is_nan().to_list() == (result.frame()["grouping"] == "age").to_list()
-    assert list(result.about["groups"]) == ["age", "letters"]
+    assert list(result.about.groups) == ["age", "letters"]
 
 
 def test_groupings_that_do_not_fit(groupings, data):
@@ -515,7 +521,7 @@ def test_a_pandas_frame(data):
     result = er.sweep(data, notions=["dp"], strengths=[0.1], ks=[3], folds=2)
     frame = result.frame("pandas")
     assert frame.columns.tolist() == result.frame().columns
-    assert frame["ndcg@3"].tolist() == result.columns["ndcg@3"]
+    assert frame["ndcg@3"].tolist() == result.columns["ndcg@3"].tolist()
 
 
 def slow_front(quality, violation):

@@ -400,8 +400,6 @@ def test_what_the_ranker_refuses(data: er.RankingData) -> None:
             quick(**options).fit(data)
     with pytest.raises(ConfigError, match=r"alpha=0\.3 needs groups"):
         quick().fit(data.with_group(None))
-    with pytest.raises(ConfigError, match="takes no sample_weight"):
-        quick().fit(random_data(0, weighted=True))
 
 
 def test_max_violation_is_met_or_said_not_to_be(data: er.RankingData) -> None:

@@ -303,7 +303,7 @@ def test_score_is_ndcg(rows: dict[str, Any]) -> None:
         ranker.score(rows["X"])
     aware = er.FairLinearRanker("dp", 0.02, group_aware=True).fit(data)
     assert aware.score(data) == pytest.approx(
-        aware.score(rows["X"], rows["y"], rows["qid"], rows["sensitive_features"])
+        aware.score(rows["X"], rows["y"], qid=rows["qid"], sensitive_features=rows["sensitive_features"])
     )
 
 

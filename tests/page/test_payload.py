@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import evenrank as er
+from evenrank.experiment.about import Lists
 from evenrank.experiment.trials import Sweep
 from evenrank.methods.method import ANY
-from evenrank.page.payload import DIGITS, group_shares, payload, rates_at, runs, start
+from evenrank.page.payload import DIGITS, payload, rates_at, runs, start
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +123,7 @@ def test_a_sweep_may_have_no_examples(sweep):
 def test_items_and_counts_of_the_examples(data, wide):
     for query, shown in zip(wide.examples.queries, data["examples"], strict=True):
         for g, grouping in enumerate(wide.groupings):
-            names = list(group_shares(wide, grouping))
+            names = list(wide.about.shares_of(grouping))
             for code, name in enumerate(names):
                 members = [item for item in query["items"] if item["groups"][grouping] == name]
                 assert shown["counts"][g][0][code] == len(members)
@@ -134,9 +136,9 @@ def test_items_and_counts_of_the_examples(data, wide):
 
 
 def test_groups_in_the_order_of_their_numbers(wide, sweep):
-    assert list(group_shares(wide, "age")) == ["older", "young & new"]
-    assert list(group_shares(sweep, "group")) == ["25 or younger", "over 25"]
-    assert sum(group_shares(sweep, "group").values()) == pytest.approx(1)
+    assert list(wide.about.shares_of("age")) == ["older", "young & new"]
+    assert list(sweep.about.shares_of("group")) == ["25 or younger", "over 25"]
+    assert sum(sweep.about.shares_of("group").values()) == pytest.approx(1)
 
 
 def test_rates_that_were_not_noted_are_not_known(sweep):
@@ -150,8 +152,7 @@ def test_rates_that_were_not_noted_are_not_known(sweep):
 
 @pytest.mark.parametrize(("median", "k"), [(25, 5), (4, 2), (7, 2), (8, 5), (None, 5)])
 def test_the_page_begins_where_a_gap_shows_best(wide, median, k):
-    about = {name: value for name, value in wide.about.items() if name != "lists"}
-    about |= {} if median is None else {"lists": {"median": median, "longest": 30}}
+    about = replace(wide.about, lists=None if median is None else Lists(median, 30))
     first = start(Sweep(wide.columns, wide.ks, about))
     assert wide.ks[first["k"]] == k
     assert wide.notions[first["notion"]] == "equal_opportunity"
@@ -159,7 +160,7 @@ def test_the_page_begins_where_a_gap_shows_best(wide, median, k):
 
 def test_intervals_need_folds(sweep):
     assert payload(sweep)["factor"] == pytest.approx(2.776, abs=1e-3)  # Student's t of 5 folds
-    about = sweep.about | {"spread": "standard deviation"}
+    about = replace(sweep.about, spread="standard deviation")
     assert payload(Sweep(sweep.columns, sweep.ks, about))["factor"] is None
 
 

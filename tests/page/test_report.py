@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import evenrank as er
 from evenrank import bounds
 from evenrank.errors import DataWarning
+from evenrank.experiment.about import Blocks
 from evenrank.experiment.trials import Sweep
 from evenrank.page.payload import payload, start
 from evenrank.page.report import report_page
@@ -117,7 +119,7 @@ def test_what_is_not_defined_is_left_out():
 
 
 def test_a_run_that_is_not_finished_says_so(sweep):
-    part = Sweep(sweep.columns, sweep.ks, sweep.about | {"blocks": {"done": 3, "asked": 5}})
+    part = Sweep(sweep.columns, sweep.ks, replace(sweep.about, blocks=Blocks(3, 5)))
     assert any("not finished: 3 of 5 parts" in text for text in Page(report_page(part)).texts("p"))
     assert not any("not finished" in text for text in Page(report_page(sweep)).texts("p"))
 
@@ -125,12 +127,12 @@ def test_a_run_that_is_not_finished_says_so(sweep):
 def test_how_it_was_made(html, sweep):
     assert {"Data", "Groups", "Fingerprint", "Command", "Versions", "Training"} <= set(Page(html).texts("th"))
     cells = Page(html).texts("td")
-    assert sweep.about["fingerprint"] in cells
+    assert sweep.about.fingerprint in cells
     assert any(f"numpy {np.__version__}" in cell for cell in cells)
 
 
 def test_bounds_are_those_of_the_library(html, sweep):
-    notes = sweep.about["shares"]["group"]["equal_opportunity"]
+    notes = sweep.about.shares["group"]["equal_opportunity"]
     data = er.datasets.german_credit("age", lists=25)
     assert notes["theorem"] == bounds.min_share(data, "eop").estimate
     rarest = min(int(((data.group == code) & data.relevant).sum()) for code in range(2))
@@ -150,7 +152,7 @@ def test_queries_that_each_model_was_tested_on():
         ({"seeds": 2, "test": data}, 30, "between repeated trainings with different seeds"),
     ):
         result = er.sweep(data, **options, **repeats)
-        assert result.about["tested_each"] == number
+        assert result.about.tested_each == number
         page = Page(report_page(result))
         assert f"the {number} queries each model was tested on" in " ".join(page.texts("li"))
         assert between in " ".join(page.texts("p"))
@@ -166,11 +168,11 @@ def test_a_single_repeat_says_that_errors_are_not_known(sweep):
 def test_a_useful_bound_is_a_number(sweep):
     shares = {"group": {notion: {"theorem": 0.2, "longest": 0.2} for notion in sweep.notions}}
     own = 10**7 // 5
-    about = sweep.about | {"queries": 10**9, "tested": 10**7, "tested_each": own, "shares": shares}
+    about = replace(sweep.about, queries=10**9, tested=10**7, tested_each=own, shares=shares)
     told = " ".join(Page(report_page(Sweep(sweep.columns, sweep.ks, about))).texts("li"))
     certified = float(bounds.planned("eop", n_queries=own, min_share=0.2))
     assert f"the {own:,} queries each model was tested on certify the gap seen plus {certified:.3f}" in told
-    length, vc = about["lists"]["longest"], about["features"] + 1
+    length, vc = about.lists.longest, about.features + 1
     theorem = float(bounds.uniform("eop", n_queries=10**9, list_length=length, vc=vc, min_share=0.2))
     assert theorem < 1
     assert f"adds {theorem:.3f} to the gap seen in training" in told
@@ -178,7 +180,7 @@ def test_a_useful_bound_is_a_number(sweep):
 
 def test_an_older_run_without_those_notes_still_has_a_page(sweep):
     kept = ("rows", "queries", "groups", "models", "seconds", "notions")
-    about = {name: value for name, value in sweep.about.items() if name in kept}
+    about = {name: value for name, value in sweep.about.to_dict().items() if name in kept}
     page = Page(report_page(Sweep(sweep.columns, sweep.ks, about)))
     assert "No bound can be stated" in " ".join(page.texts("li"))
 

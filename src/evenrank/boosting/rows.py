@@ -90,10 +90,15 @@ def query_ids(qid: Any, group: Any, n: int) -> ArrayLike:
         raise ConfigError(f"pass qid, one query id per row, or group, the size of each query; got {given}.")
     if qid is not None:
         return qid  # type: ignore[no-any-return]
-    sizes = as_array(group, "group").astype(np.int64)
-    if sizes.sum() != n:
-        raise ConfigError(f"group, the sizes of the queries, must add up to the {n} rows; got {sizes.sum()}.")
-    return np.repeat(np.arange(len(sizes)), sizes)
+    sizes = as_array(group, "group")
+    whole = sizes.ndim == 1 and sizes.dtype.kind in "iuf" and bool((np.isfinite(sizes) & (sizes == sizes // 1)).all())
+    if not whole or (sizes < 0).any() or sizes.sum() != n:
+        found = f"{len(sizes)} that add up to {sizes.sum():g}" if whole else f"{sizes.dtype} values, {sizes[:3]!s} …"
+        raise ConfigError(
+            f"group must be the sizes of the queries, whole numbers that add up to the {n} rows; got {found}. "
+            "Labels of groups go to sensitive_features, query ids to qid."
+        )
+    return np.repeat(np.arange(len(sizes)), sizes.astype(np.int64))
 
 
 def library_features(X: Any, names: Sequence[str] | None = None) -> Any:

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +18,7 @@ from evenrank.cli import show
 from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
 from evenrank.io.columns import MissingColumn
-from evenrank.io.registry import read
+from evenrank.io.registry import read, read_with_labels
 
 # What JSON leaves as it is: the second block of control characters, marks of direction, halves of pairs.
 OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -31,6 +31,16 @@ def read_rows(file: list[Path], advice: Mapping[str, str] = MappingProxyType({})
     except MissingColumn as error:
         usual = f"Name the right column with --{error.role}."
         raise DataError(f"{error.fact} {advice.get(error.role, usual)}") from None
+
+
+def read_labelled_rows(
+    file: list[Path], labels: Sequence[tuple[str, str]], **settings: Any
+) -> tuple[RankingData, dict[str, NDArray[Any]]]:
+    """`read_with_labels`, whose advice on a missing column is given in the command line's own terms."""
+    try:
+        return read_with_labels(file, labels, **settings)
+    except MissingColumn as error:
+        raise DataError(f"{error.fact} Name the right column with --{error.role}.") from None
 
 
 def read_ranked_rows(

@@ -41,8 +41,8 @@ def demo(
         )
     subtitle = (
         f"German Credit as a ranking task: {data.n_queries} candidate lists of {data.n_rows // data.n_queries} "
-        f"applicants, groups by {group}; {result.about['models']} models trained and measured in "
-        f"{result.about['seconds']:.1f} s."
+        f"applicants, groups by {group}; {result.about.models} models trained and measured in "
+        f"{result.about.seconds:.1f} s."
     )
     made = (
         f"evenrank {er.__version__}, solver {solver}, 5 folds over disjoint applicants, seed {seed}. Data: Statlog "

@@ -38,6 +38,6 @@ def report(
     if open_:
         webbrowser.open(path.resolve().as_uri())
     if as_json:
-        common.print_json({"report": str(path), "about": result.about})
+        common.print_json({"report": str(path), "about": result.about.to_dict()})
         return
     show.line(f"The report: {path}")

@@ -138,7 +138,7 @@ def sweep(result: Sweep, subtitle: str) -> None:
         table.add_row(f"{curves[0].strengths[i]:.3g}", *cells)
     console().print(table)
     names = (f"{NOTIONS[notion].alias} = {spoken(notion)}" for notion in result.notions)
-    pairs = ", the mean over all pairs" if len(result.about["groups"]) > 2 else ""
+    pairs = ", the mean over all pairs" if len(result.about.shares_of(result.groupings[0])) > 2 else ""
     line(f"{', '.join(names)}. gap: difference of the groups' rates of being in the top k{pairs}.")
     for curve in curves:
         line(answer(curve))

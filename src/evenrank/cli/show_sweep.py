@@ -18,8 +18,8 @@ def summary(result: Sweep) -> None:
     """
     about = result.about
     subtitle = (
-        f"{about['rows']:,} rows, {about['queries']:,} queries, {about['features']} features; "
-        f"{about['models']:,} models trained and measured in {about['seconds']:.1f} s."
+        f"{about.rows:,} rows, {about.queries:,} queries, {about.features} features; "
+        f"{about.models:,} models trained and measured in {about.seconds:.1f} s."
     )
     if len(result.methods) == len(result.groupings) == 1:
         show.sweep(result, subtitle)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -103,7 +103,8 @@ def sweep(
         "examples": examples,
     }
     columns = options.names(group) or ["group"]
-    titles = [title for title in (query_title, item_title) if title is not None]
+    named = {"query": query_title, "item": item_title}
+    titles = {kind: title for kind, title in named.items() if title is not None}
     reading = {
         "query": query,
         "item": item,
@@ -112,14 +113,13 @@ def sweep(
         "relevance_threshold": threshold,
         "format": input_format,
     }
-    ignored = [name for name in (*columns, *titles) if name != "item"]  # which is no feature, and may hold the ids
-    data = _read(file, columns, ignored, reading)
-    first = next(iter(data.values()))
-    reading["features"] = list(first.feature_names)
-    held = None if test is None else _read([test], columns, [], reading)
-    texts = None
-    if titles:
-        texts = _titles(file if test is None else [test], query_title, item_title, reading)
+    # "item" is no feature unless named, and may hold the ids.
+    ignored = [name for name in (*columns, *titles.values()) if name != "item"]
+    data, texts = _read(file, columns, titles if test is None else {}, {**reading, "ignore": ignored})
+    held = None
+    if test is not None:
+        reading["features"] = list(next(iter(data.values())).feature_names)
+        held, texts = _read([test], columns, titles, reading)
     try:
         with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:
             result = er.sweep(data, chosen, test=held, out=out, titles=texts, progress=progress, **asked)
@@ -191,49 +191,28 @@ def _settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _read(
-    file: list[Path], columns: Sequence[str], ignore: Sequence[str], reading: dict[str, Any]
-) -> dict[str, RankingData]:
-    """The rows under each grouping, named after its column."""
-    advice = "Name the group column with --group."
-    data = common.read_rows(file, group=columns[0], ignore=ignore, **reading)
-    common.need_groups(data, file, advice)
-    out = {columns[0]: data}
-    for column in columns[1:]:
-        other = _labelled(file, column, reading, data.feature_names)
-        common.need_groups(other, file, advice)
-        out[column] = data.with_group(other.to_caller(other.group), other.group_names)
-    return out
+    file: list[Path], columns: Sequence[str], titles: Mapping[str, str], reading: dict[str, Any]
+) -> tuple[dict[str, RankingData], Titles | None]:
+    """The rows under each grouping, named after its column, and the texts of queries and items, in one reading."""
+    labels = [("group", column) for column in columns[1:]]
+    labels += [(f"{kind}-title", column) for kind, column in titles.items()]
+    data, values = common.read_labelled_rows(file, labels, group=columns[0], **reading)
+    groupings = {columns[0]: data} | {column: data.with_group(values[column]) for column in columns[1:]}
+    for grouping in groupings.values():
+        common.need_groups(grouping, file, "Name the group column with --group.")
+    if not titles:
+        return groupings, None
+    if "item" in titles and data.item_ids is None:
+        raise DataError(f"{file[0]}: --item-title needs item ids, and there is no item column. Name it with --item.")
+    ids = {"query": data.query_ids[data.query_of_row], "item": data.item_ids}
+    texts = {kind: _texts(data.with_group(values[column]), ids[kind]) for kind, column in titles.items()}
+    return groupings, Titles(texts.get("query", {}), texts.get("item", {}))
 
 
-def _labelled(
-    file: list[Path], column: str, reading: dict[str, Any], features: Sequence[str], role: str = "group"
-) -> RankingData:
-    """Read the same rows with a column as their labels, and as little else as possible."""
-    try:
-        return common.read_rows(
-            file,
-            {"group": f"Name the right column with --{role}."},
-            group=column,
-            **{**reading, "features": features[:1]},
-        )
-    except DataError as error:
-        raise DataError(str(error).replace("group column", f"{role} column")) from None
-
-
-def _titles(file: list[Path], query_title: str | None, item_title: str | None, reading: dict[str, Any]) -> Titles:
-    """Texts by query id and by item id; the first of several counts."""
-    found: dict[str, dict[Any, str]] = {"query": {}, "item": {}}
-    for kind, column in (("query", query_title), ("item", item_title)):
-        if column is None:
-            continue
-        rows = _labelled(file, column, reading, reading["features"], f"{kind}-title")
-        if kind == "item" and rows.item_ids is None:
-            raise DataError(
-                f"{file[0]}: --item-title needs item ids, and there is no item column. Name it with --item."
-            )
-        ids = rows.query_ids[rows.query_of_row] if kind == "query" else rows.item_ids
-        assert ids is not None
-        for key, code in zip(ids.tolist(), rows.group.tolist(), strict=True):
-            if code >= 0:
-                found[kind].setdefault(key, str(rows.group_names[code]))
-    return Titles(found["query"], found["item"])
+def _texts(titled: RankingData, ids: Any) -> dict[Any, str]:
+    """By id, from rows whose groups are the texts; the first of several counts."""
+    texts: dict[Any, str] = {}
+    for key, code in zip(ids.tolist(), titled.group.tolist(), strict=True):
+        if code >= 0:
+            texts.setdefault(key, str(titled.group_names[code]))
+    return texts

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenrank.comparisons import Comparison
+from evenrank.experiment.asked import ONE
 from evenrank.experiment.select_rules import RULES
-from evenrank.experiment.sweep import ONE
 from evenrank.wording import FOUR_FIFTHS
 
 RATIO = "four_fifths"

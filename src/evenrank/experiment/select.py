@@ -125,7 +125,7 @@ def select(
 
 def _by_fold(sweep: Sweep) -> bool:
     """Whether repeats test different queries; those of seeds share them."""
-    return bool(sweep.about.get("repeats", "folds") == "folds")
+    return sweep.about.repeats == "folds"
 
 
 def _table(
@@ -205,10 +205,10 @@ def _tested(sweep: Sweep, choice: Choice, train: RankingData, test: RankingData)
             notions=(choice.notion,),
             strengths=strengths,
             ks=(choice.k,),
-            solver=sweep.about.get("solver", "exact"),
-            scale=sweep.about.get("scale", "train"),
-            seed=sweep.about.get("seed", 0),
-            settings=sweep.about.get("settings", {}).get(outcome.method, {}),
+            solver=sweep.about.solver,
+            scale=sweep.about.scale,
+            seed=sweep.about.seed,
+            settings=sweep.about.settings.get(outcome.method, {}),
         )
         method = METHODS[outcome.method]
         scores.append(next(method.run(method, task)).scores[:, -1])

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.experiment.about import About, about_run
 from evenrank.experiment.curves import Curve, mean_and_error
 from evenrank.experiment.examples import Examples, unpack
 from evenrank.experiment.run_folder import RunFolder
@@ -22,6 +23,7 @@ from evenrank.methods.method import ANY
 from evenrank.notions import as_notion
 
 KEYS = ("grouping", "method", "notion", "strength", "fold", "seed", "seconds")
+TEXTS = ("grouping", "method", "notion")
 
 
 @dataclass(frozen=True)
@@ -57,20 +59,29 @@ class Sweep:
 
     Attributes
     ----------
-    columns : name → values; ``grouping, method, notion, strength, fold, seed, seconds`` and the measures
-    ks : the cut-offs
-    about : what was asked, of what data, how long it took
-    examples : rankings of example queries, or None
+    columns : dict
+        Name → array with one value per trial, (trials,): ``grouping, method, notion`` (texts), ``strength, fold, seed,
+        seconds`` and the measures.
+    ks : tuple of int
+        The cut-offs.
+    about : About
+        What was asked, of what data, how long it took.
+    examples : Examples or None
+        Rankings of example queries.
     """
 
     page: ClassVar[Callable[..., str]]  # the page layer, which comes later, puts it here
 
     def __init__(
-        self, columns: dict[str, Any], ks: Sequence[int], about: dict[str, Any], examples: Examples | None = None
+        self,
+        columns: Mapping[str, ArrayLike],
+        ks: Sequence[int],
+        about: About | Mapping[str, Any],
+        examples: Examples | None = None,
     ) -> None:
-        self.columns = columns
+        self.columns = {name: _column(name, values) for name, values in columns.items()}
         self.ks = tuple(ks)
-        self.about = about
+        self.about = about if isinstance(about, About) else About.from_dict(about)
         self.examples = examples
         self._tables: dict[tuple[str, ...], tuple[Any, Any]] = {}
 
@@ -102,39 +113,32 @@ class Sweep:
         place = {tuple(block.values()): number for number, block in enumerate(asked["blocks"])}
         ordered = sorted(records, key=lambda record: place[tuple(record["block"].values())])
         names = config["measures"]
-        columns: dict[str, list[Any]] = {name: [] for name in (*KEYS, *names)}
+        pieces: dict[str, list[Any]] = {name: [] for name in (*KEYS, *names)}
         tops: dict[Any, NDArray[np.int16]] = {}
         for record in ordered:
             block = record["block"]
-            grid = [float(strength) for strength in asked["strengths"][block["method"]]]
-            models = len(record["table"]) * len(grid)
+            grid = np.asarray(asked["strengths"][block["method"]], np.float64)
+            seconds = record["seconds"] / (len(record["table"]) * len(grid))
             for part in record["table"]:
-                columns["grouping"] += [part["grouping"]] * len(grid)
-                columns["notion"] += [part["notion"]] * len(grid)
-                columns["strength"] += grid
-                for key in ("method", "fold", "seed"):
-                    columns[key] += [block[key]] * len(grid)
-                columns["seconds"] += [record["seconds"] / models] * len(grid)
+                same = {"grouping": part["grouping"], "notion": part["notion"], "seconds": seconds}
+                same |= {name: block[name] for name in ("method", "fold", "seed")}
+                for name, value in same.items():
+                    pieces[name].append(_column(name, [value] * len(grid)))
+                pieces["strength"].append(grid)
                 for name in names:
                     values = part["values"].get(name) or [None] * len(grid)
-                    columns[name] += [np.nan if value is None else float(value) for value in values]
+                    pieces[name].append(np.asarray(values, np.float64))  # None is NaN
             for saved in record["tops"]:
                 which = (block["method"], saved["grouping"], saved["notion"], saved["k"])
                 shape = (len(examples), asked["places"], len(grid))
                 table = tops.setdefault(which, np.full(shape, -1, np.int16))
-                found = unpack(saved["top"])
+                items = unpack(saved["top"])
                 for number, query in enumerate(saved["queries"]):
                     if table[query, 0, 0] < 0:  # the first repeat that tested it
-                        table[query] = found[number]
-        about = {
-            **config["about"],
-            "models": len(columns["fold"]),
-            "seconds": float(sum(record["seconds"] for record in records)),
-            "blocks": {"done": len(records), "asked": len(asked["blocks"])},
-            "fingerprint": config["data"]["fingerprint"],
-            "versions": config["versions"],
-            "made": config["made"],
-        }
+                        table[query] = items[number]
+        columns = {name: np.concatenate(parts) for name, parts in pieces.items()}
+        took = float(sum(record["seconds"] for record in records))
+        about = about_run(config, len(columns["fold"]), took, len(records))
         return cls(columns, asked["ks"], about, Examples(examples, tops) if examples else None)
 
     def __len__(self) -> int:
@@ -142,27 +146,28 @@ class Sweep:
 
     @property
     def methods(self) -> list[str]:
-        return list(dict.fromkeys(self.columns["method"]))
+        return list(dict.fromkeys(self.columns["method"].tolist()))
 
     @property
     def groupings(self) -> list[str]:
-        return list(dict.fromkeys(self.columns.get("grouping", [""])))
+        return list(dict.fromkeys(self.columns["grouping"].tolist())) if "grouping" in self.columns else [""]
 
     @property
     def notions(self) -> list[str]:
         """Those asked for; a method that knows no notions is measured by each of them."""
-        return list(self.about.get("notions") or dict.fromkeys(self.columns["notion"]))
+        return list(self.about.notions or dict.fromkeys(self.columns["notion"].tolist()))
 
     @property
     def spread(self) -> str:
         """What the errors of its curves are: "standard error" (folds) or "standard deviation" (seeds)."""
-        return str(self.about.get("spread", "standard error"))
+        return self.about.spread
 
     def frame(self, kind: str = "polars") -> Any:
         """The trials as a "polars" or "pandas" frame."""
         if kind not in ("polars", "pandas"):
             raise ConfigError(f"kind must be 'polars' or 'pandas'; got {kind!r}.")
-        return require(kind).DataFrame(self.columns)
+        texts = {name: self.columns[name].tolist() for name in TEXTS if name in self.columns}
+        return require(kind).DataFrame({**self.columns, **texts})
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the trials to a .parquet or .csv file, whole or not at all."""
@@ -230,24 +235,18 @@ class Sweep:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Strengths, and a column's value in each fold or seed, (strengths, repeats)."""
         strengths, order = self._layout(as_notion(notion).name, method, grouping)
-        return strengths, np.array(self.columns[column], float)[order]
+        return strengths, self.columns[column].astype(np.float64, copy=False)[order]
 
     def _layout(self, notion: str, method: str, grouping: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The strengths and which row holds each (strength, repeat), (strengths, repeats)."""
         key = (notion, method, grouping)
         if key not in self._tables:
-            names = np.array(self.columns.get("grouping", [""] * len(self)))
-            chosen = np.flatnonzero(
-                (np.array(self.columns["method"]) == method)
-                & (names == grouping)
-                & np.isin(self.columns["notion"], [notion, ANY])
-            )
-            strength = np.array(self.columns["strength"], float)[chosen]
+            chosen = np.isin(self.columns["notion"], [notion, ANY]) & (self.columns["method"] == method)
+            rows = np.flatnonzero(chosen & (self.columns.get("grouping", np.array("", object)) == grouping))
+            strength, fold, seed = (self.columns[name][rows] for name in ("strength", "fold", "seed"))
             strengths = np.unique(strength)
-            order = np.lexsort(
-                [np.array(self.columns["seed"])[chosen], np.array(self.columns["fold"])[chosen], strength]
-            )
-            self._tables[key] = strengths, chosen[order].reshape(max(1, len(strengths)), -1)
+            rows = rows[np.lexsort([seed, fold, strength])]
+            self._tables[key] = strengths, rows.reshape(max(1, len(strengths)), -1)
         return self._tables[key]
 
     def _no_curve(self, notion: str, k: int, method: str, quality: str, grouping: str) -> ConfigError:
@@ -277,7 +276,12 @@ class Sweep:
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints: the configuration and, for each curve, its means, errors and what comes free."""
-        return {"about": self.about, "curves": [_described(curve) for curve in self.curves()]}
+        return {"about": self.about.to_dict(), "curves": [_described(curve) for curve in self.curves()]}
+
+
+def _column(name: str, values: ArrayLike) -> NDArray[Any]:
+    """One value per trial, (trials,): texts as objects, whose length is their own."""
+    return np.asarray(values, object if name in TEXTS else None)
 
 
 def _described(curve: Curve) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,18 @@ STACK = 4
 
 
 @dataclass(frozen=True)
+class Labels:
+    """Columns to read in the same pass as the rows, each as group labels are read.
+
+    ``wanted`` are pairs of a part, as errors call it, and a column. A reader puts into ``values`` the labels of each
+    column, (n,), in the order of the file.
+    """
+
+    wanted: tuple[tuple[str, str], ...] = ()
+    values: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Columns:
     """The caller's choice of columns; the arguments of `evenrank.read`."""
 
@@ -39,6 +51,7 @@ class Columns:
     qrels: str | os.PathLike[str] | None = None
     groups: str | os.PathLike[str] | Mapping[Any, Any] | None = None
     ignore: tuple[str, ...] = ()
+    labels: Labels = field(default_factory=Labels)
 
     def refuse_trec(self, what: str) -> None:
         for option in ("qrels", "groups"):
@@ -88,7 +101,8 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
     }
     wanted = [(role, name) for role, name in named.items() if name is not None]
     wanted += [("score" if columns.score is not None else "features", name) for name in features or ()]
-    for role, name in wanted:
+    labelled = list(columns.labels.wanted)
+    for role, name in wanted + labelled:
         if name not in names:
             none = f" or pass {role}=None" if role in ("relevance", "group") else ""
             raise MissingColumn(
@@ -96,14 +110,14 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
                 f"{source}: {role} column {name!r} is not in the data; it has {listed(names)}.",
                 f"Name the right column with {role}={none}.",
             )
-    for role, name in wanted[1:]:
+    for role, name in wanted[1:] + labelled:
         if name == columns.query:
             raise ConfigError(
                 f"{source}: the query column must have no other part; {name!r} is also the {role} column. "
                 f"Name another column for one of the two."
             )
     item = item_column(columns.item, names, [*(name for _, name in wanted), *columns.ignore])
-    taken = {name for _, name in wanted} | {item}
+    taken = {name for _, name in wanted + labelled} | {item}
     free = [name for name in names if name and name not in taken and name not in columns.ignore]
     rest, by_name = usual_features(free if features is None else ())
     needed = tuple(name for name in names if name in taken or name in rest)
@@ -132,6 +146,7 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
         rule = "a finite number ≥ 0", "Drop the row or fill the value."
         return numbers(frame[name], role if name == role else f"{role} {name!r}", at, rule)
 
+    columns.labels.values.update({name: column_labels(name) for _, name in columns.labels.wanted})
     relevance = positive(columns.relevance, "relevance")
     matrix = _matrix(frame, features, converted, at, "feature" if columns.score is None else "score")
     if chosen.features is None:

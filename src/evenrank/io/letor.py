@@ -46,13 +46,15 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     used = {name for name in (group, columns.sample_weight, *columns.ignore) if name is not None}
     position = {name: j for j, name in enumerate(names)}
     role = "score" if columns.score is not None else "features"
-    for part, name in (("group", group), ("sample_weight", columns.sample_weight), *((role, c) for c in chosen or ())):
+    parts = [("group", group), ("sample_weight", columns.sample_weight), *((role, name) for name in chosen or ())]
+    for part, name in (*parts, *columns.labels.wanted):
         if name is not None and name not in position:
             gapless = bool(names) and int(names[-1]) - int(names[0]) + 1 == len(names)
             have = f"{names[0]} to {names[-1]}" if gapless else listed(names)
             fact = f"{text.name}: feature {name!r} is not in the data; it has {have}."
             raise MissingColumn(part, fact, f"Name a feature by its number with {part}=.")
     group_labels = None if group is None else _labels(features[:, position[group]])
+    columns.labels.values.update({name: _labels(features[:, position[name]]) for _, name in columns.labels.wanted})
     weight = None if columns.sample_weight is None else features[:, position[columns.sample_weight]]
     if chosen is None and used:
         chosen = [name for name in names if name not in used]

@@ -9,10 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from numpy.typing import NDArray
+
 from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.io.columns import Columns
+from evenrank.io.columns import Columns, Labels
 from evenrank.io.csv import read_csv
 from evenrank.io.jsonl import read_jsonl
 from evenrank.io.letor import read_letor
@@ -105,12 +107,6 @@ def read(
     >>> read(path)
     RankingData(2 rows, 1 queries, 1 features; relevant 50%; groups: 'new' 50%, 'old' 50%)
     """
-    paths = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(part) for part in path]
-    if not paths:
-        raise ConfigError("path must name at least one file; got an empty list.")
-    again = [path for j, path in enumerate(paths) if path in paths[:j] and path.is_file()]
-    if again:
-        raise ConfigError(f"{again[0]}: is named twice; each part must be named once. Drop one.")
     if isinstance(features, str):
         raise ConfigError(f"features must be a list of names; got the text {features!r}. Write [{features!r}].")
     columns = Columns(
@@ -126,10 +122,56 @@ def read(
         groups=groups,
         ignore=tuple(ignore),
     )
+    reader, paths = _reader(path, columns, format)
+    return reader(paths, columns)
+
+
+def read_with_labels(
+    path: PathLike | Sequence[PathLike],
+    labels: Sequence[tuple[str, str]],
+    *,
+    features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    format: str | None = None,
+    **options: Any,
+) -> tuple[RankingData, dict[str, NDArray[Any]]]:
+    """Rows as `read` gives them, and the labels of further columns, read in the same pass.
+
+    Parameters
+    ----------
+    labels : sequence of (str, str)
+        A part, as an error about its column calls it, and the column; none of them is a feature unless named.
+    path, features, ignore, format, **options
+        As in `read`.
+
+    Returns
+    -------
+    tuple
+        The rows, and column → its labels, (n,), in the order of the file, for `RankingData.with_group`.
+    """
+    wanted = Labels(tuple(labels))
+    names = None if features is None else tuple(features)
+    columns = Columns(features=names, ignore=tuple(ignore), labels=wanted, **options)
+    reader, paths = _reader(path, columns, format)
+    data = reader(paths, columns)
+    absent = [column for _, column in wanted.wanted if column not in wanted.values]
+    if absent:
+        raise DataError(f"{paths[0]}: the format has no column {absent[0]!r}. Write the rows as CSV or Parquet.")
+    return data, wanted.values
+
+
+def _reader(path: PathLike | Sequence[PathLike], columns: Columns, format: str | None) -> tuple[Reader, list[Path]]:
+    """The reader of the files' format, and the files, each named once."""
+    paths = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(part) for part in path]
+    if not paths:
+        raise ConfigError("path must name at least one file; got an empty list.")
+    again = [path for j, path in enumerate(paths) if path in paths[:j] and path.is_file()]
+    if again:
+        raise ConfigError(f"{again[0]}: is named twice; each part must be named once. Drop one.")
     name = format_of(paths) if format is None else choose(format, FORMATS, what="format")
-    if format is None and name == "letor" and qrels is not None:
+    if format is None and name == "letor" and columns.qrels is not None:
         name = "trec"  # runs are often called .txt too, and only they come with judgements
-    return FORMATS[name].read(paths, columns)
+    return FORMATS[name].read, paths
 
 
 def format_of(paths: Sequence[Path]) -> str:

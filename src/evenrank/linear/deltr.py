@@ -124,14 +124,18 @@ class DELTR(LinearRanker):
         *,
         qid: ArrayLike | None = None,
         sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> DELTR:
         """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
 
-        Only differences of y within a query count (softmax), so negative judgements are shifted up to 0.
+        Only differences of y within a query count (softmax), so negative judgements are shifted up to 0. A row's
+        weight multiplies its term of the loss, its part in both softmaxes, and its share in its group's mean exposure:
+        with ``gamma=0`` a row of weight 2 counts as two. Weights count relative to their mean, so that equal ones
+        change nothing; a weight of 0 leaves the row out.
 
         Parameters
         ----------
-        X, y, qid, sensitive_features
+        X, y, qid, sensitive_features, sample_weight
             The rows, as in `FairLinearRanker.fit`.
 
         Returns
@@ -142,7 +146,7 @@ class DELTR(LinearRanker):
         check_number(self.gamma, "gamma", least=0)
         if y is not None and not isinstance(X, RankingData):
             y = _shifted(y)
-        data = self._checked_rows(X, y, qid, sensitive_features, None)
+        data = self._checked_rows(X, y, qid, sensitive_features, sample_weight)
         if not data.n_groups and (self.gamma > 0 or self.group_aware):
             raise ConfigError(f"gamma={self.gamma:g} needs groups: pass sensitive_features, or set gamma=0.")
         if self.max_iter is not None:
@@ -174,6 +178,8 @@ class DELTR(LinearRanker):
         return self
 
     def _fit_as_published(self, data: RankingData, progress: Any) -> None:
+        if data.sample_weight is not None:
+            raise ConfigError("the published DELTR has no sample_weight; leave it out, or set reference=False.")
         code = protected_code(data, self.protected)
         features = np.asarray(data.features, dtype=float)
         if self.standardize:

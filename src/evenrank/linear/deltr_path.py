@@ -105,7 +105,9 @@ def deltr_path(
     shares = group_shares(train)
     if group_aware:
         X = np.hstack([X, np.append(np.arange(train.n_groups) == code, shares[code])[train.group][:, None]])
-    center, spread = X.mean(axis=0), X.std(axis=0)
+    # Weights here too: a row of weight 2 takes the same way to the minimum as two rows.
+    center = np.average(X, axis=0, weights=train.sample_weight)
+    spread = np.sqrt(np.average((X - center) ** 2, axis=0, weights=train.sample_weight))
     spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
     if not standardize:
         center, spread = np.zeros_like(center), np.ones_like(spread)

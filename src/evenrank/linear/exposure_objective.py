@@ -12,7 +12,11 @@ from evenrank.data import RankingData
 
 
 class ExposureObjective:
-    """The loss of all models and its gradient, over ragged queries without padding."""
+    """The loss of all models and its gradient, over ragged queries without padding.
+
+    Weights of rows, over their mean, are in both softmaxes and in the groups' mean exposures: a row of weight 2 counts
+    as two of them, and one of weight 0 as none.
+    """
 
     def __init__(
         self,
@@ -27,13 +31,16 @@ class ExposureObjective:
         self.X, self.gammas, self.reference = X, gammas, reference
         self.starts, self.lengths = data.query_ptr[:-1], data.lengths
         query = data.query_of_row
-        self.target = _softmax(data.relevance[:, None], self.starts, self.lengths)
-        self.log_rows = np.log(data.n_rows) if data.n_rows > 1 else 1.0
-        each = self.lengths.astype(float) if weighting == "rows" else np.full(data.n_queries, 1 / data.n_queries)
-        self.weight = each[:, None]
+        rows, live = _row_weights(data)
+        self.row_weight = None if data.sample_weight is None else rows[:, None]
+        self.target = _softmax_pair(data.relevance[:, None], self.starts, self.lengths, self.row_weight)[0]
+        n_rows = np.count_nonzero(rows * live[query])
+        self.log_rows = np.log(n_rows) if n_rows > 1 else 1.0
+        each = np.add.reduceat(rows, self.starts) if weighting == "rows" else np.full(data.n_queries, 1 / live.sum())
+        self.weight = (each * live)[:, None]
         is_protected = data.group == protected
         is_other = (data.group != protected) & (data.group >= 0)
-        counts = [np.add.reduceat(flag.astype(float), self.starts) for flag in (is_other, is_protected)]
+        counts = [np.add.reduceat(flag * rows, self.starts) for flag in (is_other, is_protected)]
         both = (counts[0] > 0) & (counts[1] > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = [
@@ -51,7 +58,7 @@ class ExposureObjective:
         """Values (models,) and gradients (models, d)."""
         gamma = self.gammas[models]
         scores = self.X @ theta.T
-        chance, log_chance = _softmax_pair(scores, self.starts, self.lengths)
+        chance, log_chance = _softmax_pair(scores, self.starts, self.lengths, self.row_weight)
         cross = -np.add.reduceat(self.target * log_chance, self.starts, axis=0) / self.log_rows
         pull = (chance - self.target) / self.log_rows
         value, published = cross, np.zeros_like(theta)
@@ -81,18 +88,24 @@ class ExposureObjective:
         return total
 
 
+def _row_weights(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Weights of mean 1 over the rows that have any, (n,), and which queries have any, (q,); others keep ones."""
+    if data.sample_weight is None:
+        return np.ones(data.n_rows), np.ones(data.n_queries, bool)
+    live = np.add.reduceat(data.sample_weight, data.query_ptr[:-1]) > 0
+    scaled = data.sample_weight / data.sample_weight[data.sample_weight > 0].mean()
+    return np.where(live[data.query_of_row], scaled, 1.0), live
+
+
 def _softmax_pair(
-    scores: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+    scores: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64], weight: NDArray[Any] | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Softmax within queries and its logarithm, shifted by the maximum."""
-    shifted = scores - np.repeat(np.maximum.reduceat(scores, starts, axis=0), lengths, axis=0)
-    power = np.exp(shifted)
+    """Softmax within queries, each row counting with its weight, (n, 1), and the logarithm of a single row's."""
+    counted = scores if weight is None else np.where(weight > 0, scores, -np.inf)
+    shifted = scores - np.repeat(np.maximum.reduceat(counted, starts, axis=0), lengths, axis=0)
+    power = np.exp(shifted) if weight is None else weight * np.exp(np.minimum(shifted, 0.0))
     total = np.add.reduceat(power, starts, axis=0)
     return power / np.repeat(total, lengths, axis=0), shifted - np.repeat(np.log(total), lengths, axis=0)
-
-
-def _softmax(values: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[Any]:
-    return _softmax_pair(values, starts, lengths)[0]
 
 
 def descend(

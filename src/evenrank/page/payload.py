@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenrank.experiment.curves import DECIMALS, Curve, pareto_front
 from evenrank.experiment.examples import Examples
 from evenrank.experiment.plan import RATE, RELEVANT_RATE
-from evenrank.experiment.trials import KEYS, Sweep
+from evenrank.experiment.trials import Sweep
 from evenrank.methods.method import ANY
 from evenrank.methods.registry import METHODS
 from evenrank.page.words import MEANING, Rates, story
@@ -45,7 +45,7 @@ def payload(sweep: Sweep) -> dict[str, Any]:
     ]
     return {
         "groupings": [spoken(name) or "groups" for name in sweep.groupings],
-        "groups": [list(group_shares(sweep, grouping)) for grouping in sweep.groupings],
+        "groups": [list(sweep.about.shares_of(grouping)) for grouping in sweep.groupings],
         "methods": [_method(sweep, name) for name in sweep.methods],
         "notions": [{"name": spoken(name), "meaning": MEANING.get(name, "")} for name in sweep.notions],
         "ks": list(sweep.ks),
@@ -72,7 +72,7 @@ def payload(sweep: Sweep) -> dict[str, Any]:
 
 def start(sweep: Sweep) -> dict[str, int]:
     """Choose what the page shows first: equal opportunity at the cut-off nearest to half of a median list."""
-    median = sweep.about.get("lists", {}).get("median", 2 * sweep.ks[-1])
+    median = 2 * sweep.ks[-1] if sweep.about.lists is None else sweep.about.lists.median
     k = min(range(len(sweep.ks)), key=lambda i: (abs(2 * sweep.ks[i] - median), sweep.ks[i]))
     wanted = sweep.notions.index("equal_opportunity") if "equal_opportunity" in sweep.notions else 0
     return {"grouping": 0, "method": 0, "notion": wanted, "k": k, "quality": 0}
@@ -80,16 +80,7 @@ def start(sweep: Sweep) -> dict[str, int]:
 
 def repeats(sweep: Sweep) -> int:
     """Count the folds or seeds that are done."""
-    return len(set(zip(sweep.columns["fold"], sweep.columns["seed"], strict=True)))
-
-
-def group_shares(sweep: Sweep, grouping: str) -> dict[str, float]:
-    """Give the groups of a grouping, in the order of their numbers, with their shares of the rows."""
-    groups = sweep.about.get("groups", {})
-    shares = groups.get(grouping)
-    if isinstance(shares, dict):
-        return dict(shares)
-    return {} if any(isinstance(entry, dict) for entry in groups.values()) else groups
+    return int(np.unique([sweep.columns["fold"], sweep.columns["seed"]], axis=1).shape[1])
 
 
 def rates_at(sweep: Sweep, name: str, grouping: str, method: str, notion: str, k: int) -> NDArray[np.float64]:
@@ -111,7 +102,7 @@ def rates_at(sweep: Sweep, name: str, grouping: str, method: str, notion: str, k
     array of float
         (groups, strengths); NaN where the sweep has none.
     """
-    count = len(group_shares(sweep, grouping))
+    count = len(sweep.about.shares_of(grouping))
     columns = [f"{name}_{code}@{k}" for code in range(count)]
     length = len(sweep.along(f"{notion}@{k}", notion, method=method, grouping=grouping)[0])
     return np.array(
@@ -141,11 +132,7 @@ class _Once:
 
 class _Builder:
     def __init__(self, sweep: Sweep, qualities: list[str]) -> None:
-        # As arrays, once: every curve reads some columns.
-        columns = {
-            name: values if name in KEYS else np.asarray(values, float) for name, values in sweep.columns.items()
-        }
-        self.sweep = Sweep(columns, sweep.ks, sweep.about, sweep.examples)
+        self.sweep = sweep
         self.qualities = qualities
         self._curves: dict[tuple[Any, ...], Curve | None] = {}
         self.shared = _Once()
@@ -172,7 +159,7 @@ class _Builder:
         if not curves:
             return None
         rates = [rates_at(sweep, name, grouping, method, notion, k) for name in (RATE, RELEVANT_RATE)]
-        groups = list(group_shares(sweep, grouping))
+        groups = list(sweep.about.shares_of(grouping))
         at_0 = Rates(groups, rates[0][:, 0], rates[1][:, 0])
         stories = [
             story(curve, at_0, others=self.others(curve, quality))
@@ -253,7 +240,7 @@ def _examples(sweep: Sweep) -> list[dict[str, Any]]:
     examples = sweep.examples
     if examples is None:
         return []
-    codes = [{name: code for code, name in enumerate(group_shares(sweep, one))} for one in sweep.groupings]
+    codes = [{name: code for code, name in enumerate(sweep.about.shares_of(one))} for one in sweep.groupings]
     shown = _shown(examples)
     out = []
     for number, query in enumerate(examples.queries):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from evenrank import bounds
 from evenrank.experiment.trials import Sweep
 from evenrank.methods.registry import METHODS
-from evenrank.page.payload import group_shares, start
+from evenrank.page.payload import start
 from evenrank.wording import quoted, spoken
 
 DELTA, EPSILON = 0.05, 0.1
@@ -54,11 +55,11 @@ def how_sure(sweep: Sweep) -> str:
     """Say what the errors are and what they do not cover."""
     if sweep.spread == "standard error":
         errors = (
-            f"± is the standard error over {sweep.about.get('folds', 'the')} folds: every query is tested once, by a "
+            f"± is the standard error over {sweep.about.folds or 'the'} folds: every query is tested once, by a "
             "model trained on the other folds."
         )
     else:
-        split = sweep.about.get("tested_each", 0) < sweep.about.get("tested", 0)
+        split = (sweep.about.tested_each or 0) < (sweep.about.tested or 0)
         between = "random splits of the queries" if split else "repeated trainings with different seeds"
         errors = f"± is the standard deviation between {between}."
     return errors + (
@@ -70,7 +71,7 @@ def how_sure(sweep: Sweep) -> str:
 
 def promises(sweep: Sweep) -> list[Promise]:
     """Say what can be promised for new queries, for each grouping and notion."""
-    first, shares = start(sweep), sweep.about.get("shares", {})
+    first, shares = start(sweep), sweep.about.shares
     return [
         Promise(
             g,
@@ -83,14 +84,14 @@ def promises(sweep: Sweep) -> list[Promise]:
     ]
 
 
-def _promises(sweep: Sweep, grouping: str, notion: str, shares: dict[str, float] | None) -> list[str]:
+def _promises(sweep: Sweep, grouping: str, notion: str, shares: Mapping[str, float | None] | None) -> list[str]:
     """What the theorem and a certificate say for this number of queries; a vacuous bound is called so."""
     about = sweep.about
-    if not shares or not all((shares[name] or 0) > 0 for name in ("theorem", "longest")):  # None: it was not defined
+    least, rarest = ((shares or {}).get(name) or 0.0 for name in ("theorem", "longest"))  # None: it was not defined
+    if about.lists is None or not (least > 0 and rarest > 0):
         return ["No bound can be stated: a group has no such items, or the run did not note the sizes it needs."]
-    queries, length = int(about["queries"]), int(about["lists"]["longest"])
-    vc, groups = bounds.vc_dimension(int(about["features"])), max(2, len(group_shares(sweep, grouping)))
-    least = shares["theorem"]
+    queries, length = about.queries, about.lists.longest
+    vc, groups = bounds.vc_dimension(about.features), max(2, len(about.shares_of(grouping)))
     claim = bounds.uniform(notion, n_queries=queries, list_length=length, vc=vc, min_share=least, delta=DELTA)
     needed = bounds.queries_needed(
         notion, EPSILON, bound="uniform", list_length=length, vc=vc, min_share=least, delta=DELTA
@@ -99,11 +100,11 @@ def _promises(sweep: Sweep, grouping: str, notion: str, shares: dict[str, float]
         theorem = f"says nothing here: with {queries:,} queries its margin exceeds 1"
     else:
         theorem = f"adds {float(claim):.3f} to the gap seen in training"
-    tested = int(about.get("tested", queries))
-    folds = int(about.get("folds", 1)) if sweep.spread == "standard error" else 1
-    tested_each = int(about.get("tested_each", max(1, tested // folds)))
-    plan = bounds.planned(notion, n_queries=tested_each, min_share=shares["longest"], delta=DELTA, groups=groups)
-    enough = bounds.queries_needed(notion, EPSILON, min_share=shares["longest"], delta=DELTA, groups=groups)
+    tested = about.tested or queries
+    folds = (about.folds or 1) if sweep.spread == "standard error" else 1
+    tested_each = about.tested_each or max(1, tested // folds)
+    plan = bounds.planned(notion, n_queries=tested_each, min_share=rarest, delta=DELTA, groups=groups)
+    enough = bounds.queries_needed(notion, EPSILON, min_share=rarest, delta=DELTA, groups=groups)
     if plan.vacuous:
         certificate = (
             f"a certificate would say nothing: the {tested_each:,} queries each model was tested on are too few"
@@ -141,32 +142,25 @@ def how_made(sweep: Sweep, source: str = "") -> list[tuple[str, str]]:
     facts: list[tuple[str, str]] = []
     if source:
         facts.append(("Source", source))
-    facts.append(
-        ("Data", f"{about['rows']:,} rows, {about['queries']:,} queries, {about.get('features', '?')} features")
-    )
+    facts.append(("Data", f"{about.rows:,} rows, {about.queries:,} queries, {about.features} features"))
     for grouping in sweep.groupings:
-        shares = ", ".join(f"{quoted(name)} {share:.1%}" for name, share in group_shares(sweep, grouping).items())
+        shares = ", ".join(f"{quoted(name)} {share:.1%}" for name, share in about.shares_of(grouping).items())
         facts.append((f"Groups by {spoken(grouping)}" if len(sweep.groupings) > 1 else "Groups", shares))
-    facts.append(("Fingerprint", str(about.get("fingerprint", "not noted"))))
-    number, kind = about.get("folds", "?"), about.get("repeats", "folds")
-    facts.append(("Repeats", f"{number} {kind}, seed {about.get('seed', '?')}; errors are {sweep.spread}s"))
-    facts.append(("Training", f"solver {about.get('solver', '?')}, {SCALING.get(about.get('scale'), '?')}"))
+    facts.append(("Fingerprint", about.fingerprint or "not noted"))
+    facts.append(("Repeats", f"{about.folds or '?'} {about.repeats}, seed {about.seed}; errors are {sweep.spread}s"))
+    facts.append(("Training", f"solver {about.solver}, {SCALING.get(about.scale, '?')}"))
     facts += [(f"Method {spoken(name)}", _method(sweep, name)) for name in sweep.methods]
-    facts.append(("Work", f"{about['models']:,} models trained and measured in {about['seconds']:.1f} s"))
-    if "made" in about:
-        facts.append(("Command", str(about["made"].get("command", ""))))
-        facts.append(("Begun", str(about["made"].get("began", ""))))
-    if "versions" in about:
-        facts.append(("Versions", ", ".join(f"{name} {number}" for name, number in about["versions"].items())))
+    facts.append(("Work", f"{about.models:,} models trained and measured in {about.seconds:.1f} s"))
+    if about.made is not None:
+        facts += [("Command", about.made.command), ("Begun", about.made.began)]
+    facts.append(("Versions", ", ".join(f"{name} {number}" for name, number in about.versions.items())))
     return [(name, text) for name, text in facts if text]
 
 
 def _method(sweep: Sweep, name: str) -> str:
     known = METHODS.get(name)
-    strengths = np.unique(
-        [s for s, method in zip(sweep.columns["strength"], sweep.columns["method"], strict=True) if method == name]
-    )
+    strengths = np.unique(sweep.columns["strength"][sweep.columns["method"] == name])
     swept = f"{len(strengths)} strengths, {strengths[0]:.3g} to {strengths[-1]:.3g}"
-    settings = sweep.about.get("settings", {}).get(name)
+    settings = sweep.about.settings.get(name)
     extra = "".join(f"; {option} {value}" for option, value in (settings or {}).items())
     return f"{known.title}; {swept}{extra}" if known else swept + extra

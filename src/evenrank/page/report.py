@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from evenrank.experiment.sweep import sweep
 from evenrank.experiment.trials import Sweep
 from evenrank.page.notices import with_notices
-from evenrank.page.payload import group_shares, payload, repeats, start
+from evenrank.page.payload import payload, repeats, start
 from evenrank.page.provenance import DECISIONS, how_made, how_sure, promises
 from evenrank.page.skeleton import Row, Table, page, piece, text_of, trusted
 from evenrank.page.words import answer
@@ -113,18 +113,17 @@ def _subtitle(sweep: Sweep) -> str:
     if len(sweep.groupings) > 1:
         groups = "groups by " + ", ".join(map(spoken, sweep.groupings))
     else:
-        groups = "groups: " + ", ".join(group_shares(sweep, sweep.groupings[0]))
-    size = f"{about['queries']:,} queries, {about['rows']:,} items"
-    return f"{size}; {groups}; {about['models']:,} models trained and tested."
+        groups = "groups: " + ", ".join(about.shares_of(sweep.groupings[0]))
+    size = f"{about.queries:,} queries, {about.rows:,} items"
+    return f"{size}; {groups}; {about.models:,} models trained and tested."
 
 
 def _notices(sweep: Sweep) -> list[str]:
-    blocks = sweep.about.get("blocks", {"done": 1, "asked": 1})
+    blocks = sweep.about.blocks
     notices = []
-    if blocks["done"] < blocks["asked"]:
+    if blocks.done < blocks.asked:
         notices.append(
-            f"This run is not finished: {blocks['done']} of {blocks['asked']} parts are done, and the numbers may "
-            "change."
+            f"This run is not finished: {blocks.done} of {blocks.asked} parts are done, and the numbers may change."
         )
     if repeats(sweep) < 2:
         notices.append(
@@ -134,14 +133,14 @@ def _notices(sweep: Sweep) -> list[str]:
 
 
 def _spread(sweep: Sweep) -> str:
-    number, kind = sweep.about.get("folds"), sweep.about.get("repeats", "folds")
+    number, kind = sweep.about.folds, sweep.about.repeats
     return f"{sweep.spread}s over {number} {kind}" if number else f"{sweep.spread}s"
 
 
 def _sample(sweep: Sweep) -> str:
     if sweep.examples is None:
         return ""
-    kept, tested = len(sweep.examples.queries), sweep.about.get("tested", sweep.about["queries"])
+    kept, tested = len(sweep.examples.queries), sweep.about.tested or sweep.about.queries
     part = f"a random sample of {kept} of the {tested:,}" if kept < tested else f"all {kept}"
     return (
         f"These are {part} queries, so “worst” and “best” are of those. Each is ranked by models that had not seen it: "

@@ -112,8 +112,9 @@ class Reproduction:
         """Processor seconds of each method, training and measuring together."""
         spent: dict[str, float] = {}
         for run in [self.result] if self.front is None else [self.result, self.front]:
-            for method, seconds in zip(run.columns["method"], run.columns["seconds"], strict=True):
+            for method in run.methods:
                 name = method if run is self.result else f"{method} (front)"
+                seconds = float(run.columns["seconds"][run.columns["method"] == method].sum())
                 spent[name] = spent.get(name, 0.0) + seconds
         return spent
 

@@ -221,7 +221,7 @@ def strengths(
     where = f", {grouping}" if grouping else ""
     return Table(
         f"{method}, {spoken(curve.notion)} at k = {k}{where}: mean ± {sweep.spread} "
-        f"over {sweep.about.get('folds', '?')} {sweep.about.get('repeats', 'repeats')}",
+        f"over {sweep.about.folds or '?'} {sweep.about.repeats}",
         ("strength",),
         (curve.quality_name, "violation", "falls by", "quality"),
         tuple(rows),

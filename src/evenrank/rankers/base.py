@@ -15,7 +15,10 @@ from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, EvenrankError
 from evenrank.measures import measure
+from evenrank.measures.evaluation import Evaluation
+from evenrank.measures.formulas import ndcg
 from evenrank.rankers.matching import own_columns, unnamed
+from evenrank.ranking import Ranking
 from evenrank.row_checks import unmasked
 
 
@@ -61,13 +64,21 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def score(
-        self, X: Any, y: ArrayLike | None = None, qid: ArrayLike | None = None, sensitive_features: Any = None
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Give the NDCG of the ranking (no cut-off), the mean over queries with something relevant.
 
+        With weights of rows, given or in the `RankingData`, a query counts with the mean weight of its rows.
+
         Parameters
         ----------
-        X, y, qid, sensitive_features
+        X, y, qid, sensitive_features, sample_weight
             The rows, as in `FairLinearRanker.fit`.
 
         Returns
@@ -77,8 +88,15 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         """
         scores = self.predict(X, sensitive_features)
         if not isinstance(X, RankingData):
-            X = self._rows(np.zeros((len(scores), 0)), y, qid)
-        return float(measure(scores, X, ["ndcg"])["ndcg"])
+            X = self._rows(np.zeros((len(scores), 0)), y, qid, weight=sample_weight)
+        elif sample_weight is not None:
+            raise ConfigError("score(data) takes weights from the RankingData; leave sample_weight out.")
+        if X.sample_weight is None:
+            return float(measure(scores, X, ["ndcg"])["ndcg"])
+        each = ndcg(Evaluation(X, Ranking(X.to_stored(scores), X.query_ptr)), None)
+        weight = np.add.reduceat(X.sample_weight, X.query_ptr[:-1]) / X.lengths
+        counted = np.isfinite(each) & (weight > 0)
+        return float(np.average(each[counted], weights=weight[counted])) if counted.any() else np.nan
 
     # ------------------------------------------------------------------ for subclasses
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,14 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         return f"{self.notion.name}, scope={self.scope}, target={self.target}, momentum={self.momentum}"
 
     def forward(
-        self, scores: Tensor, relevance: Tensor, group: Tensor, qid: Tensor | None = None, *, strata: Any = None
+        self,
+        scores: Tensor,
+        relevance: Tensor,
+        group: Tensor,
+        qid: Tensor | None = None,
+        *,
+        sample_weight: Tensor | None = None,
+        strata: Any = None,
     ) -> Tensor:
         """Give Γ of a batch.
 
@@ -112,6 +120,8 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             (n,), whole numbers from 0, with -1 for an unknown one.
         qid : Tensor, optional
             (n,), whole numbers in any order; None is a single query.
+        sample_weight : Tensor, optional
+            (n,), weighs a row in its group's mean.
         strata : array-like, optional
             (strata, n) of booleans: the masks of a notion that looks at features, which a batch lacks.
 
@@ -120,7 +130,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         Tensor
             A scalar, or (models,).
         """
-        check_rows(scores, relevance=relevance, group=group, qid=qid)
+        check_rows(scores, relevance=relevance, group=group, qid=qid, sample_weight=sample_weight)
         if not len(scores):
             return scores.sum(dim=0)
         numbers = scores.detach().to("cpu", torch.float64).numpy()
@@ -128,6 +138,9 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             # A step that overflowed: the loss is NaN too, and a gradient scaler skips the step.
             return (scores * torch.nan).sum(dim=0)
         order, data = self._batch(_numpy(relevance), _codes(_numpy(group)), None if qid is None else _numpy(qid))
+        if sample_weight is not None:
+            weight = _numpy(sample_weight).astype(np.float64)
+            data = replace(data, sample_weight=weight if order is None else weight[order])
         notion = self.notion
         if strata is not None:
             masks = np.asarray(strata, bool)

@@ -2,7 +2,8 @@
 
 Scores are (n,), which gives a scalar, or (n, models), which gives (models,). Rows of a query may stand anywhere,
 queries may differ in length, and nothing loops over queries. ``group`` is taken and ignored, so that every loss of
-`evenrank.torch` is called alike.
+`evenrank.torch` is called alike. With ``sample_weight``, (n,), a row of weight 2 counts as two rows and one of weight 0
+as none; only the weights' proportions matter.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ class SquaredLoss(torch.nn.Module):  # type: ignore[misc]
     0.5
     """
 
-    def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+    def forward(
+        self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None, *, sample_weight: Any = None
+    ) -> Tensor:
         """Give the loss of a batch, called as the module says."""
-        check_rows(scores, relevance=relevance)
-        return _mean((scores - _like(scores, relevance)) ** 2)
+        check_rows(scores, relevance=relevance, sample_weight=sample_weight)
+        return _mean((scores - _like(scores, relevance)) ** 2, sample_weight)
 
 
 class LogisticLoss(torch.nn.Module):  # type: ignore[misc]
@@ -49,11 +52,13 @@ class LogisticLoss(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         self.relevance_threshold = relevance_threshold
 
-    def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+    def forward(
+        self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None, *, sample_weight: Any = None
+    ) -> Tensor:
         """Give the loss of a batch, called as the module says."""
-        check_rows(scores, relevance=relevance)
+        check_rows(scores, relevance=relevance, sample_weight=sample_weight)
         relevant = (_like(scores, relevance) >= self.relevance_threshold).to(scores.dtype)
-        return _mean(torch.nn.functional.softplus(scores) - relevant * scores)
+        return _mean(torch.nn.functional.softplus(scores) - relevant * scores, sample_weight)
 
 
 class RankNetLoss(torch.nn.Module):  # type: ignore[misc]
@@ -67,17 +72,25 @@ class RankNetLoss(torch.nn.Module):  # type: ignore[misc]
     0.313
     """
 
-    def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+    def forward(
+        self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None, *, sample_weight: Any = None
+    ) -> Tensor:
         """Give the loss of a batch, called as the module says."""
-        check_rows(scores, relevance=relevance, qid=qid)
+        check_rows(scores, relevance=relevance, qid=qid, sample_weight=sample_weight)
         query, count = query_numbers(qid, scores)
         above, below = pairs_within(query, count)
         ordered = relevance[above] > relevance[below]
         above, below = above[ordered], below[ordered]
         each = torch.nn.functional.softplus(scores[below] - scores[above])
-        of_query = torch.bincount(query[above], minlength=count)
-        weight = 1 / (of_query[query[above]] * (of_query > 0).sum()).to(scores.dtype)
-        return (each * _like(each, weight)).sum(dim=0)
+        if sample_weight is None:
+            of_query = torch.bincount(query[above], minlength=count)
+            share = 1 / (of_query[query[above]] * (of_query > 0).sum()).to(scores.dtype)
+        else:
+            weight = sample_weight.to(scores.device, scores.dtype)
+            own = weight[above] * weight[below]
+            of_query = torch.zeros(count, dtype=own.dtype, device=own.device).index_add(0, query[above], own)
+            share = own / (of_query[query[above]] * (of_query > 0).sum()).clamp(min=torch.finfo(own.dtype).tiny)
+        return (each * _like(each, share)).sum(dim=0)
 
 
 class ListNetLoss(torch.nn.Module):  # type: ignore[misc]
@@ -91,13 +104,24 @@ class ListNetLoss(torch.nn.Module):  # type: ignore[misc]
     1.386
     """
 
-    def forward(self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None) -> Tensor:
+    def forward(
+        self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None, *, sample_weight: Any = None
+    ) -> Tensor:
         """Give the loss of a batch, called as the module says."""
-        check_rows(scores, relevance=relevance, qid=qid)
+        check_rows(scores, relevance=relevance, qid=qid, sample_weight=sample_weight)
         query, count = query_numbers(qid, scores)
-        wanted = log_softmax_within(relevance.to(scores.dtype), query, count).exp()
-        each = _like(scores, wanted) * log_softmax_within(scores, query, count)
-        return -each.sum(dim=0) / max(count, 1)
+        if sample_weight is None:
+            wanted = log_softmax_within(relevance.to(scores.dtype), query, count).exp()
+            each = _like(scores, wanted) * log_softmax_within(scores, query, count)
+            return -each.sum(dim=0) / max(count, 1)
+        weight = sample_weight.to(scores.device, scores.dtype)
+        live = weight > 0
+        weight = weight[live] / weight[live].mean()
+        left, query = torch.unique(query[live], return_inverse=True)
+        kept = len(left)
+        wanted = weight * log_softmax_within(relevance[live].to(scores.dtype), query, kept, weight).exp()
+        each = _like(scores, wanted) * log_softmax_within(scores[live], query, kept, weight)
+        return -each.sum(dim=0) / max(kept, 1)
 
 
 LOSSES = {"squared": SquaredLoss, "logistic": LogisticLoss, "ranknet": RankNetLoss, "listnet": ListNetLoss}
@@ -168,7 +192,7 @@ def pairs_within(query: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return first, order[starts[query[first]] + place]
 
 
-def log_softmax_within(values: Tensor, query: Tensor, count: int) -> Tensor:
+def log_softmax_within(values: Tensor, query: Tensor, count: int, weight: Tensor | None = None) -> Tensor:
     """Take the log softmax over the rows of each query.
 
     Parameters
@@ -179,6 +203,8 @@ def log_softmax_within(values: Tensor, query: Tensor, count: int) -> Tensor:
         Each row's query as a number from 0, (n,).
     count : int
         The number of queries.
+    weight : Tensor, optional
+        The number of rows that each stands for, (n,) above 0.
 
     Returns
     -------
@@ -190,12 +216,16 @@ def log_softmax_within(values: Tensor, query: Tensor, count: int) -> Tensor:
     top = torch.full(shape, -torch.inf, dtype=values.dtype, device=values.device)
     top = top.scatter_reduce(0, index, values.detach(), "amax")
     shifted = values - top[query]
-    total = torch.zeros(shape, dtype=values.dtype, device=values.device).index_add(0, query, shifted.exp())
+    power = shifted.exp() if weight is None else _like(values, weight) * shifted.exp()
+    total = torch.zeros(shape, dtype=values.dtype, device=values.device).index_add(0, query, power)
     return shifted - total.log()[query]
 
 
-def _mean(rows: Tensor) -> Tensor:
+def _mean(rows: Tensor, weight: Tensor | None) -> Tensor:
     """The mean over the rows; 0 without rows, as an empty batch has nothing to learn from."""
+    if weight is not None:
+        total = weight.to(rows.device, rows.dtype).sum().clamp(min=torch.finfo(rows.dtype).tiny)
+        return (rows * _like(rows, weight)).sum(dim=0) / total
     return rows.mean(dim=0) if len(rows) else rows.sum(dim=0)
 
 

@@ -260,6 +260,7 @@ def train(
     device = networks.layers[0][0].device
     strength = torch.as_tensor(alphas, dtype=torch.float32, device=device)
     columns = [torch.tensor(values) for values in (data.relevance, data.group.astype(np.int64), data.query_of_row)]
+    weights = None if data.sample_weight is None else torch.tensor(data.sample_weight)
     sampler = QueryBatchSampler(data, batch_queries, seed=seed)
     parameters = networks.parameters()
     for parameter in parameters:
@@ -271,10 +272,12 @@ def train(
             for rows in sampler:
                 scores = networks.scores(data.features[rows])
                 relevance, group, qid = (column[rows] for column in columns)
-                total = loss(scores, relevance.to(device), group, qid).sum()
+                weight = None if weights is None else weights[rows]
+                total = loss(scores, relevance.to(device), group, qid, sample_weight=weight).sum()
                 if alphas.any():
                     masks = None if strata is None else strata[:, rows]
-                    total = total + (strength * fairness(scores, relevance, group, qid, strata=masks)).sum()
+                    gap = fairness(scores, relevance, group, qid, sample_weight=weight, strata=masks)
+                    total = total + (strength * gap).sum()
                 optimizer.zero_grad()
                 total.backward()
                 optimizer.step()

@@ -138,14 +138,17 @@ class FairNeuralRanker(BaseRanker):
         *,
         qid: ArrayLike | None = None,
         sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> FairNeuralRanker:
         """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
 
-        Ctrl-C keeps the weights reached so far, with a warning.
+        Ctrl-C keeps the weights reached so far, with a warning. A row's weight multiplies its term of the loss and its
+        share in its group's mean, within each batch: with "squared" and "logistic" a row of weight 2 counts as two,
+        with "ranknet" and "listnet" in every pair and softmax. Only the proportions of the weights matter.
 
         Parameters
         ----------
-        X, y, qid, sensitive_features
+        X, y, qid, sensitive_features, sample_weight
             The rows, as in `FairLinearRanker.fit`.
 
         Returns
@@ -154,7 +157,7 @@ class FairNeuralRanker(BaseRanker):
             The trained ranker itself.
         """
         spec = FairnessSpec.of(self)
-        data = self._checked_rows(X, y, qid, sensitive_features, None)
+        data = self._checked_rows(X, y, qid, sensitive_features, sample_weight)
         spec.check_groups(data)
         with bar(type(self).__name__, show=self.verbose) as progress:
             if spec.bounded:
@@ -242,8 +245,6 @@ class FairNeuralRanker(BaseRanker):
         check_number(self.weight_decay, "weight_decay", least=0)
         check_number(self.smoothing, "smoothing", least=0)
         seed = seed_of(self.random_state)
-        if data.sample_weight is not None:
-            raise ConfigError("FairNeuralRanker takes no sample_weight; train on data without weights.")
         if data.n_features == 0:
             raise DataError("training needs at least one feature; the data has none.")
         if alphas.any():

@@ -1,0 +1,146 @@
+"""What a sweep was asked, checked: names, groupings, splits and strengths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.checks import check_number
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError
+from evenrank.experiment.plan import Groupings
+from evenrank.methods.registry import METHODS
+from evenrank.notions import NOTIONS, as_notion
+from evenrank.row_checks import as_array, unmasked
+
+FOLDS = 5
+ONE = "group"  # the name of the grouping of data given without one
+LARGEST_SEED = 2**63 - 1  # what a run folder holds
+MOST_SEEDS = 100_000
+
+
+def listed_names(names: Sequence[str] | str) -> Sequence[str]:
+    """One name stands for a list of one."""
+    return [names] if isinstance(names, str) else names
+
+
+def notion_name(notion: str) -> str:
+    """The full name of a notion that a sweep takes."""
+    name = as_notion(notion).name
+    if name not in NOTIONS:
+        raise ConfigError(
+            f"a sweep takes the notions {', '.join(NOTIONS)}; got {name!r}. For others, use fairness_path."
+        )
+    return name
+
+
+def checked_groupings(data: RankingData | Mapping[str, RankingData], what: str) -> Groupings:
+    """The groupings by name: at least two groups each, of the same rows; ``what`` is what an error calls them."""
+    groupings = {ONE: data} if isinstance(data, RankingData) else dict(data) if isinstance(data, Mapping) else {}
+    first = next(iter(groupings.values()), None)
+    if first is None or not all(isinstance(grouping, RankingData) for grouping in groupings.values()):
+        given = repr(data) if isinstance(data, Mapping) else type(data).__name__
+        raise DataError(f"{what} must be a RankingData, or groupings of one by name; got {given}.")
+    for name, grouping in groupings.items():
+        if grouping.features is not first.features:
+            raise DataError(f"{what}: grouping {name!r} has other rows; make groupings with RankingData.with_group.")
+        if grouping.n_groups < 2:
+            present = f"only {grouping.group_names[0]!r}" if grouping.n_groups else "no group labels"
+            raise DataError(f"{what}: a sweep compares groups and needs at least two; {name!r} has {present}.")
+        grouping.need_labels("a sweep")
+    return groupings
+
+
+def refuse_other_groups(groupings: Groupings, tests: Groupings) -> None:
+    """Held-out data must have the groupings and the groups of the data."""
+    if list(groupings) != list(tests):
+        raise DataError(f"test must have the groupings of data, {list(groupings)}; it has {list(tests)}.")
+    for name, train in groupings.items():
+        if tests[name].group_names != train.group_names:
+            raise DataError(
+                f"test must have the groups of data, {list(train.group_names)}; it has {list(tests[name].group_names)}."
+            )
+
+
+def splits_of(
+    groupings: Groupings,
+    tests: Groupings | None,
+    folds: int | ArrayLike | None,
+    seed: int,
+    seeds: int | Sequence[int] | None,
+    test_share: float,
+) -> tuple[NDArray[np.int64] | None, list[tuple[int, int]], str]:
+    """Each query's fold in each repeat, the (fold, seed) of each split, and what the errors are."""
+    data = next(iter(groupings.values()))
+    if tests is None and seeds is None:
+        fold_of = _fold_of(data, FOLDS if folds is None else folds, seed)
+        return fold_of[None], [(fold, seed) for fold in np.unique(fold_of).tolist()], "standard error"
+    if folds is not None:
+        raise ConfigError("folds go neither with test nor with seeds; leave folds out, or the other.")
+    chosen = _seeds(seeds, seed)
+    splits = [(0, chosen_seed) for chosen_seed in chosen]
+    if tests is not None:
+        return None, splits, "standard deviation"
+    check_number(test_share, "test_share", above=0, below=1)
+    held = min(max(1, round(test_share * data.n_queries)), data.n_queries - 1)
+    if held < 1:
+        raise ConfigError("a random split needs at least two queries; the data has one.")
+    fold_of = np.ones((len(chosen), data.n_queries), np.int64)
+    for number, chosen_seed in enumerate(chosen):
+        drawn = data.sorted_queries[np.random.default_rng(chosen_seed).permutation(data.n_queries)[:held]]
+        fold_of[number, drawn] = 0
+    return fold_of, splits, "standard deviation"
+
+
+def _seeds(seeds: int | Sequence[int] | None, seed: int) -> list[int]:
+    given: Any = seeds
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        chosen = list(given)
+        if not chosen:
+            raise ConfigError("seeds must be a number ≥ 1 or whole numbers ≥ 0; got none.")
+    else:
+        count = 1 if given is None else given
+        check_number(count, "seeds", least=1, most=MOST_SEEDS, whole=True)
+        chosen = list(range(seed, seed + count))
+    for each in chosen:
+        check_number(each, "seeds", least=0, most=LARGEST_SEED, whole=True)
+    return list(dict.fromkeys(int(each) for each in chosen))
+
+
+def grid_of(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) -> NDArray[np.float64]:
+    """The distinct strengths and 0, ascending."""
+    given = strengths.get(method) if isinstance(strengths, Mapping) else strengths
+    if given is None:
+        return METHODS[method].strength.grid()
+    given = unmasked(given, "strengths")
+    try:
+        grid = np.asarray(given, dtype=np.float64).ravel()
+    except (TypeError, ValueError):
+        grid = np.array([np.nan])
+    if not (np.isfinite(grid) & (grid >= 0)).all():
+        raise ConfigError(f"strengths must be finite numbers ≥ 0; got {given!r}.")
+    strength = METHODS[method].strength
+    if not (grid < strength.below).all():
+        raise ConfigError(
+            f"strengths of {method} are values of {strength.name} below {strength.below:g}; "
+            f"got {grid[grid >= strength.below].tolist()}. Give it its own."
+        )
+    return np.unique(np.append(grid, 0.0))
+
+
+def _fold_of(data: RankingData, folds: int | ArrayLike, seed: int) -> NDArray[Any]:
+    """Each query's fold, (q,); there must be two at least, one to train on and one to test on."""
+    if np.ndim(folds) == 0:
+        return data.folds(folds, seed)  # type: ignore[arg-type]
+    fold_of = as_array(folds, "folds")
+    if fold_of.shape != (data.n_queries,) or fold_of.dtype.kind not in "iu":
+        raise ConfigError(
+            f"folds must be a number or one whole number per query, ({data.n_queries},); "
+            f"got {fold_of.dtype} values of shape {fold_of.shape}."
+        )
+    if len(np.unique(fold_of)) < 2:
+        raise ConfigError(f"folds must hold at least two different folds; every query is in fold {fold_of[0]}.")
+    return fold_of.astype(np.int64)

@@ -1,0 +1,85 @@
+"""The blocks of a sweep, run in this process or in several."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from evenrank.errors import DataWarning
+from evenrank.experiment.journal import Journal
+from evenrank.experiment.plan import Block, Plan, Runner
+
+
+def run_blocks(
+    plan: Plan,
+    records: list[dict[str, Any]],
+    journal: Journal | None,
+    n_jobs: int,
+    progress: Callable[[float], None] | None,
+) -> list[dict[str, Any]]:
+    """Run the blocks that are not among the records yet, writing each down as it is finished."""
+    said: set[str] = set()
+    done = {Block(**record["block"]) for record in records}
+    todo = [block for block in plan.blocks if block not in done]
+    _relay(records, said)
+    if progress is not None and records:
+        progress(len(records) / len(plan.blocks))
+    for record in _results(plan, todo, n_jobs):
+        if journal is not None:
+            journal.append(record)
+        records.append(record)
+        _relay([record], said)
+        if progress is not None:
+            progress(len(records) / len(plan.blocks))
+    return records
+
+
+def _results(plan: Plan, todo: Sequence[Block], n_jobs: int) -> Iterable[dict[str, Any]]:
+    if n_jobs == 1 or len(todo) < 2:
+        return map(Runner(plan).run, todo)
+    return _in_parallel(plan, todo, n_jobs)
+
+
+def _in_parallel(plan: Plan, todo: Sequence[Block], n_jobs: int) -> Iterator[dict[str, Any]]:
+    from joblib import Parallel, delayed
+
+    jobs = (delayed(_one)(plan, block) for block in todo)
+    # Loky whatever the surroundings prefer: its workers are children of this process, as `_follow` takes for granted.
+    run = Parallel(
+        n_jobs=n_jobs,
+        backend="loky",
+        return_as="generator_unordered",
+        initializer=_follow,
+        initargs=(os.getpid(),),
+    )
+    yield from run(jobs)
+
+
+def _one(plan: Plan, block: Block) -> dict[str, Any]:
+    return Runner(plan).run(block)
+
+
+def _follow(parent: int) -> None:
+    """End this worker soon after its parent: one that is killed cannot tell its workers to stop."""
+    if os.getpid() == parent:  # a thread
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:  # which is not so from the start if it was killed while this one began
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _relay(records: Sequence[dict[str, Any]], said: set[str]) -> None:
+    """Each of the blocks' warnings once."""
+    for record in records:
+        for message in record["warnings"]:
+            if message not in said:
+                said.add(message)
+                warnings.warn(message, DataWarning, stacklevel=4)
