@@ -219,7 +219,7 @@ def test_parameters_are_scikit_learns() -> None:
     [
         ({"objective": "rank:map"}, "objective must be one of lambdarank, squared, logistic; got 'rank:map'"),
         ({"lambdarank_pair_method": "mean"}, "lambdarank_pair_method='topk'"),
-        ({"lambdarank_unbiased": True}, "lambdarank_unbiased=False only"),
+        ({"lambdarank_unbiased": True}, "lambdarank_unbiased=False; got"),
         ({"notion": "fair"}, "notion must be one of"),
     ],
 )
