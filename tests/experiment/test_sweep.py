@@ -20,7 +20,7 @@ from evenrank.experiment.curves import Curve
 from evenrank.experiment.examples import Titles, choose_queries, describe, pack, top_places, unpack
 from evenrank.experiment.run_folder import RunFolder
 from evenrank.experiment.trials import Sweep
-from evenrank.methods import registry as methods
+from evenrank.methods import runs
 
 
 @pytest.fixture(scope="module")
@@ -477,7 +477,7 @@ def test_an_interrupt_ends_the_sweep_although_trainers_keep_their_weights(data, 
         return er.fairness_path(*arguments, **options)
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(methods, "fairness_path", keeps_going)
+    monkeypatch.setattr(runs, "fairness_path", keeps_going)
     options = {"notions": ["dp"], "strengths": [0.1], "ks": [3], "folds": 3, "out": tmp_path / "run"}
     with pytest.raises(KeyboardInterrupt):
         er.sweep(data, **options)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import warnings
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from typing import Any
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.experiment.journal import Content, Journal, Line, lock_journal, mended, read_journal, sealed, unsealed
 from evenrank.experiment.json_checks import SHORT, short
+from evenrank.experiment.plain_json import dump, plain
 from evenrank.experiment.run_schema import check_config, check_examples, check_record
 from evenrank.io.files import write_whole
 
@@ -144,7 +144,7 @@ class RunFolder:
             if line.run != this_run and not (line.run is None and config["format"] == UNBOUND):
                 raise DataError(f"{where}: belongs to another run. Put back the journal of this one.")
             check_record(line.record, config, lengths, where)
-            first = counted.setdefault(_dump(line.record["block"]), line)
+            first = counted.setdefault(dump(line.record["block"]), line)
             if {**first.record, "seconds": 0} != {**line.record, "seconds": 0}:
                 raise DataError(
                     f"{where}: must have the values of line {first.number}, which is the same block; they differ. "
@@ -211,7 +211,7 @@ class RunFolder:
                     file = stack.enter_context(mended(self.path / JOURNAL, {line.number for line in lines}))
                 else:
                     file.truncate(content.end)
-                yield Journal(file, run_id(self.config), [line.record for line in lines], _dump)
+                yield Journal(file, run_id(self.config), [line.record for line in lines], dump)
             except Exception:
                 if not begun and not read_journal(self.path / JOURNAL).lines:
                     self._remove(whole=new)
@@ -229,18 +229,18 @@ class RunFolder:
     def _prepare(self, config: dict[str, Any], examples: list[dict[str, Any]], *, begun: bool) -> None:
         for part in self._parts():
             part.unlink(missing_ok=True)
-        whole = self.config if begun else _plain({"format": FORMAT, **config})
+        whole = self.config if begun else plain({"format": FORMAT, **config})
         if not begun or not self._has_examples(whole, examples):
-            text = _dump(examples)
+            text = dump(examples)
             bound = whole["format"] != UNBOUND
             write_whole(self.path / EXAMPLES, sealed(text, run_id(whole)) if bound else text)
         if not begun:  # last, because its presence says that the folder is a run
-            write_whole(self.path / CONFIG, _dump({"id": run_id(whole), **whole}, indent=1))
+            write_whole(self.path / CONFIG, dump({"id": run_id(whole), **whole}, indent=1))
 
     def _has_examples(self, config: dict[str, Any], examples: list[dict[str, Any]]) -> bool:
         """Whether the file holds these: it may be damaged, and their titles may be others now."""
         try:
-            return bool(self.examples(config) == _plain(examples))
+            return bool(self.examples(config) == plain(examples))
         except DataError:
             return False
 
@@ -288,7 +288,7 @@ def run_id(config: dict[str, Any]) -> str:
 def _refuse_differences(path: Path, before: dict[str, Any], now: dict[str, Any], *, finished: bool) -> None:
     for part in ("data", "asked", *(() if finished else ("versions",))):
         for name in {**before.get(part, {}), **now[part]}:
-            old, new = before.get(part, {}).get(name), _plain(now[part].get(name))
+            old, new = before.get(part, {}).get(name), plain(now[part].get(name))
             if old != new:
                 was, is_ = (short(value) for value in _first_difference(old, new))
                 raise ConfigError(
@@ -322,30 +322,3 @@ def _bytes(file: Path) -> bytes:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
-
-
-def _plain(value: Any) -> Any:
-    """What a value is after a round through JSON."""
-    return json.loads(_dump(value))
-
-
-def _dump(value: Any, indent: int | None = None) -> str:
-    return json.dumps(_without_nan(value), ensure_ascii=True, allow_nan=False, indent=indent, default=_listed)
-
-
-def _listed(value: Any) -> Any:
-    """Arrays and their elements as plain values."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise ConfigError(f"a run folder holds numbers, texts and lists of them; got {value!r}. Give such a setting.")
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON has no NaN: null stands for it."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _without_nan(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(entry) for entry in value]
-    return value

@@ -107,7 +107,7 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         except sklearn.exceptions.NotFittedError as error:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit before {before}.") from error
 
-    def _rows_to_score(self, X: Any, sensitive_features: Any = None) -> RankingData:
+    def _rows_to_score(self, X: Any, sensitive_features: Any = None, *, reorder: bool = False) -> RankingData:
         """The rows of `predict`, checked against those of training as scikit-learn does.
 
         Columns of a frame that the ranker was not trained on are left aside.
@@ -115,7 +115,7 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         self._check_fitted("predict")
         if isinstance(X, RankingData):
             return X if sensitive_features is None else X.with_group(sensitive_features)
-        X = own_columns(unmasked(X, "X"), getattr(self, "feature_names_in_", None))
+        X = own_columns(unmasked(X, "X"), getattr(self, "feature_names_in_", None), reorder=reorder)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         names = getattr(self, "feature_names_in_", None)
         qid = np.zeros(len(X), np.int64)

@@ -43,7 +43,7 @@ def match_features(data: RankingData, names: tuple[str, ...]) -> Any:
     return [place[name] for name in names]
 
 
-def own_columns(X: Any, names: Sequence[str] | None) -> Any:
+def own_columns(X: Any, names: Sequence[str] | None, *, reorder: bool = False) -> Any:
     """Select the model's columns of a frame, in the model's order.
 
     A frame that lacks one of the model's features, or has no others, stays as it is, for the library to check.
@@ -54,6 +54,9 @@ def own_columns(X: Any, names: Sequence[str] | None) -> Any:
         A frame; anything else stays as it is.
     names : sequence of str, optional
         The model's features.
+    reorder : bool
+        Bring the columns of a frame that has no others into the model's order too. scikit-learn's own checks refuse
+        such a frame.
 
     Returns
     -------
@@ -66,7 +69,9 @@ def own_columns(X: Any, names: Sequence[str] | None) -> Any:
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     known = list(map(str, names))
-    if not isinstance(frame, nw.DataFrame) or len(frame.columns) <= len(known) or not set(known) <= set(frame.columns):
+    if not isinstance(frame, nw.DataFrame) or not set(known) <= set(frame.columns):
+        return X
+    if len(frame.columns) == len(known) and not reorder:
         return X
     return frame.select(known).to_native()
 

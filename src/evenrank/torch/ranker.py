@@ -194,7 +194,7 @@ class FairNeuralRanker(BaseRanker):
         ndarray
             Scores, (n,), in the order of the rows.
         """
-        data = self._rows_to_score(X)
+        data = self._rows_to_score(X, reorder=True)
         return data.to_caller(_scores_of(self.networks_, data, self.feature_names_)[:, 0])
 
     def save(self, path: str | PathLike[str]) -> None:
