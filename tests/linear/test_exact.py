@@ -267,6 +267,22 @@ def test_more_features_than_rows() -> None:
     assert gamma(path, data, "dp")[2] <= 1e-10
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("shift", [0.0, 1e5])
+def test_weights_without_a_direction_left_are_zero(loss: str, shift: float) -> None:
+    """More gaps than features: at a high strength every score is the same, and rounding must not rank the rows."""
+    rng = np.random.default_rng(3)
+    group, qid = rng.integers(0, 2, 600), np.repeat(np.arange(30), 20)
+    X = rng.normal(size=(600, 4)) + np.outer(group, [0, 1, 0, 0])
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=600) > 0.7).astype(float)
+    data = er.RankingData.from_arrays(X + shift, y, group, qid)
+    path = er.fairness_path(data, notion="dp", alphas=[0, 10, 1e5, 1e300], scope="per_query", loss=loss)
+    assert path.coef[0].all()
+    assert not path.coef[1:].any()
+    even = er.measure(np.zeros(600), data, ["ndcg@5"])["ndcg@5"]
+    np.testing.assert_allclose(er.measure(path.scores(data), data, ["ndcg@5"])["ndcg@5"][1:], even)
+
+
 def test_no_gap_to_close() -> None:
     # Both groups have the same rows, so every contrast is 0 and every strength gives the same ranker.
     half = random_data(8, n=60)

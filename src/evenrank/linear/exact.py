@@ -14,6 +14,7 @@ from evenrank.linear.descent import Term
 from evenrank.linear.design import Design
 from evenrank.losses import Loss
 from evenrank.progress import Progress
+from evenrank.rounding import rounding
 
 NEWTON_STEPS = 100
 
@@ -39,6 +40,8 @@ def exact(
 ) -> Solution:
     """Every strength of every grouping and notion; with ``relative``, strengths are fractions of α*."""
     second, cross = design.quadratic()
+    noise = _rounding_of_weights(second + np.diag(design.ridge), cross)
+    columns = len(design.spread)  # the intercept, if any, follows
     thetas, strengths, residuals, multipliers, problems = [], [], [], [], []
     for term in design.terms():
         alpha = alphas
@@ -57,6 +60,8 @@ def exact(
         else:
             theta, u, share = newton(design, loss, term, alpha, progress=progress)
             beta = alpha[:, None] * term.pairs.weight * share[:, None]
+        # Where the gaps leave the weights no direction, what is left of them is rounding, and must not rank the rows.
+        theta[(np.abs(theta[:, :columns]) <= noise[:columns]).all(axis=1), :columns] = 0
         slope = design.slope(loss)(theta) + 2 * design.ridge * theta + (beta * u) @ term.rows
         # u must also be a subgradient of |·| at the gaps: it stays where it is when pushed along them within its box.
         off = beta * (np.clip(u + theta @ term.rows.T, -1, 1) - u)
@@ -90,6 +95,12 @@ class Whitened:
         root = np.where(values > floor, 1 / np.sqrt(np.maximum(values, floor)), 0.0)
         L = vectors * root[..., None, :]
         return cls(L, C @ L, (np.swapaxes(L, -1, -2) @ b[..., None])[..., 0])
+
+
+def _rounding_of_weights(H: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+    """How large weights, (width,), may come out that should be 0: the rounding of what was taken away from y."""
+    white = Whitened.of(H, b, np.zeros((0, len(b))))
+    return np.asarray(rounding(len(b)) * np.linalg.norm(white.y) * np.abs(white.L).sum(axis=1))
 
 
 def vanishing_strength(white: Whitened, weight: NDArray[np.float64]) -> float:
