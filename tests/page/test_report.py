@@ -205,3 +205,15 @@ def test_a_notebook_takes_no_orders_either(sweep):
 def test_a_sweep_as_a_page(sweep):
     assert Page(sweep.html()).texts("title") == ["How evenly can these items be ranked?"]
     assert Page(sweep.html("Mine", "Ours")).texts("title") == ["Mine"]
+
+
+def test_names_of_groups_hold_no_codes_of_terminals():
+    rng = np.random.default_rng(0)
+    labels = np.array(["\x1b[31mred\x07", "blue"])[rng.integers(0, 2, 120)]
+    X, y = rng.normal(size=(120, 2)), rng.integers(0, 2, 120)
+    data = er.RankingData.from_arrays(X, y, labels, np.repeat(np.arange(12), 10))
+    run = er.sweep(data, strengths=[0, 1], folds=2, ks=[3])
+    page = report_page(run)
+    assert "red" in page
+    assert "\x1b" not in page
+    assert "\x07" not in page

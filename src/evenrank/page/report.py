@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evenrank.errors import one_line
 from evenrank.experiment.sweep import sweep
 from evenrank.experiment.trials import Sweep
 from evenrank.page.notices import with_notices
@@ -113,7 +114,7 @@ def _subtitle(sweep: Sweep) -> str:
     if len(sweep.groupings) > 1:
         groups = "groups by " + ", ".join(map(spoken, sweep.groupings))
     else:
-        groups = "groups: " + ", ".join(about.shares_of(sweep.groupings[0]))
+        groups = one_line("groups: " + ", ".join(about.shares_of(sweep.groupings[0])))
     size = f"{about.queries:,} queries, {about.rows:,} items"
     return f"{size}; {groups}; {about.models:,} models trained and tested."
 
