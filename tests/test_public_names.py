@@ -69,7 +69,7 @@ TYPES = [
     "evenrank.linear.path.FairnessPath",
     "evenrank.linear.ranker.FairLinearRanker",
     "evenrank.experiment.trials.Sweep",
-    "evenrank.experiment.select.Choice",
+    "evenrank.experiment.choice.Choice",
     "evenrank.audits.audit.Audit",
     "ndarray",
     "evenrank.bounds.Bound",

@@ -144,7 +144,7 @@ def test_pipes_are_read_once_and_taken_for_files(folder, script, title):
 
 
 def test_pipes_of_every_format(folder):
-    data = er.read(folder / "rows.csv")
+    data = er.read(folder / "rows.csv", score="score")
     import polars as pl
 
     frame = pl.read_csv(folder / "rows.csv")
@@ -157,7 +157,7 @@ def test_pipes_of_every_format(folder):
         (folder / f"{suffix} copy").mkdir()
         copy = spool.spooled(folder / suffix, folder / f"{suffix} copy")
         assert writer.wait(60) == 0
-        assert er.read(copy).n_rows == data.n_rows
+        assert er.read(copy, score="score").n_rows == data.n_rows
     assert spool.as_named(f"{copy}: no") == f"{folder / suffix}: no"
     shell("cat rows.csv | evenrank audit - --k 3", folder)
     assert not list(Path(os.environ.get("TMPDIR", "/tmp")).glob("evenrank-*/0/stdin*"))

@@ -14,7 +14,7 @@ from evenrank.linear.descent import Term
 from evenrank.linear.design import Design
 from evenrank.losses import Loss
 from evenrank.progress import Progress
-from evenrank.rounding import rounding
+from evenrank.rounding import beyond_rounding, rounding
 
 NEWTON_STEPS = 100
 
@@ -113,7 +113,10 @@ def vanishing_strength(white: Whitened, weight: NDArray[np.float64]) -> float:
         return 0.0
     weight = weight * lengths
     balance = (left[:, :rank] * size[:rank]).T * (weight / 2)
-    target = right[:rank] @ white.y
+    # A pull of the loss along the gaps that is mere rounding is none: there is no gap to close.
+    target = beyond_rounding(right[:rank] @ white.y, rounding(1) * float(np.linalg.norm(white.y)))
+    if not target.any():
+        return 0.0
     if rank == len(weight):
         return float(np.abs(np.linalg.solve(balance, target)).max())
     from scipy.optimize import linprog
