@@ -1,4 +1,4 @@
-"""The exact solver's core: project a point onto the complement of a zonotope, for many boxes at once.
+"""The exact solver's core: what is left of a point after its projection onto a zonotope, for many boxes at once.
 
     minimise  ½‖x − y‖² + Σ_j β_j |F_j · x|      ⇔      minimise  ½‖y − Fᵀ(β∘u)‖²  over  u ∈ [−1, 1]^J,
 
