@@ -61,18 +61,18 @@ reveal_type(er.bounds.uniform("dp", n_queries=10, list_length=5, vc=3, min_share
 reveal_type(er.__version__)
 """
 TYPES = [
-    "evenrank.data.RankingData",
-    "evenrank.data.RankingData",
+    "RankingData",
+    "RankingData",
     "dict[str",
-    "evenrank.intervals.Interval",
+    "Interval",
     "list[evenrank.comparisons.Comparison]",
-    "evenrank.linear.path.FairnessPath",
-    "evenrank.linear.ranker.FairLinearRanker",
-    "evenrank.experiment.trials.Sweep",
-    "evenrank.experiment.choice.Choice",
-    "evenrank.audits.audit.Audit",
+    "FairnessPath",
+    "FairLinearRanker",
+    "Sweep",
+    "Choice",
+    "Audit",
     "ndarray",
-    "evenrank.bounds.Bound",
+    "Bound",
     "str",
 ]
 
