@@ -25,10 +25,10 @@ def column_scale(data: RankingData, *, group_aware: bool = False) -> tuple[NDArr
         if origin is None:
             origin = block.mean(axis=0)
         block -= origin
-        own = np.ones(len(block)) if data.sample_weight is None else data.sample_weight[rows]
-        weight += float(own.sum())
-        total = total + own @ block
-        squares = squares + own @ np.square(block, out=block)
+        row_weight = np.ones(len(block)) if data.sample_weight is None else data.sample_weight[rows]
+        weight += float(row_weight.sum())
+        total = total + row_weight @ block
+        squares = squares + row_weight @ np.square(block, out=block)
     assert origin is not None
     offset = total / weight
     variance = squares / weight - offset**2

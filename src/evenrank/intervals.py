@@ -144,14 +144,10 @@ def intervals(
 
     Parameters
     ----------
-    scores : array-like
-        (n,), in the caller's row order.
-    data : RankingData
-        The rows that the scores are of.
+    scores, data, confidence, method, signed, across, replicates, seed
+        As in `interval`.
     measures : sequence of str
         The measures.
-    confidence, method, signed, across, replicates, seed
-        As in `interval`.
 
     Returns
     -------

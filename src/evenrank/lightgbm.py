@@ -198,28 +198,15 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
 
         Parameters
         ----------
-        path : str or path
-            The file to write.
+        path
+            As in `FairLinearRanker.save`.
         """
         text = lambda: self.booster_.model_to_string()  # noqa: E731
         model_file.write(saved(self, "LightGBM", text, checked_text, LIGHTGBM), path)
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> FairLGBMRanker:
-        """Make the ranker of a model file already read as JSON.
-
-        Parameters
-        ----------
-        content : dict
-            The content of the file.
-        name : str
-            The name that an error gives the file.
-
-        Returns
-        -------
-        FairLGBMRanker
-            The trained ranker.
-        """
+        """Make the ranker of a model file already read as JSON; see `FairLinearRanker.from_content`."""
         ranker, text = loaded(cls, content, name, "LightGBM", checked_text, LIGHTGBM)
         try:
             booster = lightgbm.Booster(model_str=text)

@@ -125,17 +125,17 @@ class Moments:
                 origin = block.mean(axis=0)
             block -= origin
             relevance = data.relevance[rows]
-            own = np.ones(len(block)) if data.sample_weight is None else data.sample_weight[rows]
-            weighted = block if data.sample_weight is None else block * own[:, None]
-            weight += own.sum()
-            r += float(own @ relevance)
-            rr += float(own @ relevance**2)
+            row_weight = np.ones(len(block)) if data.sample_weight is None else data.sample_weight[rows]
+            weighted = block if data.sample_weight is None else block * row_weight[:, None]
+            weight += row_weight.sum()
+            r += float(row_weight @ relevance)
+            rr += float(row_weight @ relevance**2)
             xx += weighted.T @ block
             stratum, row = np.nonzero(strata[:, rows])
             # One product gives every sum of x: over all rows, times the relevance, and in each cell.
             member = np.zeros((2 + len(cell_weight), len(block)))
-            member[0], member[1] = own, own * relevance
-            member[2 + stratum * n_groups + data.group[rows][row], row] = own[row]
+            member[0], member[1] = row_weight, row_weight * relevance
+            member[2 + stratum * n_groups + data.group[rows][row], row] = row_weight[row]
             cell_weight += member[2:].sum(axis=1)
             sums = member @ block
             x += sums[0]
@@ -186,19 +186,19 @@ class Moments:
                 )
         labels = [*self.group_names, *other.group_names]
         names = group_codes(labels, None, len(labels))[1]
-        one = self._with_groups(names)
-        two = other._with_groups(names).about(self.origin)
+        first = self._with_groups(names)
+        second = other._with_groups(names).about(self.origin)
         sums = {
-            name: getattr(one, name) + sign * getattr(two, name)
+            name: getattr(first, name) + sign * getattr(second, name)
             for name in ("weight", "x", "xx", "xr", "r", "rr", "cell_weight", "cell_sum")
         }
-        sums["cell_size"] = one.cell_size + two.cell_size
+        sums["cell_size"] = first.cell_size + second.cell_size
         # What rounding leaves of a cell that was subtracted away is not a member.
-        gone = sums["cell_weight"] <= 1e-12 * one.cell_weight
+        gone = sums["cell_weight"] <= 1e-12 * first.cell_weight
         sums["cell_weight"][gone] = 0
         sums["cell_sum"][gone] = sums["cell_size"][gone] = 0
-        result = replace(one, n_rows=one.n_rows + sign * two.n_rows, **sums)
-        return result._without_residue(np.diag(one.xx)) if sign < 0 and result.n_rows else result
+        result = replace(first, n_rows=first.n_rows + sign * second.n_rows, **sums)
+        return result._without_residue(np.diag(first.xx)) if sign < 0 and result.n_rows else result
 
     def _without_residue(self, before: NDArray[np.float64]) -> Moments:
         """Clear what rounding leaves of features that vary no more, given Σx² before the subtraction."""

@@ -54,8 +54,8 @@ class Notion:
 
     def __reduce__(self) -> Any:
         # One of ours is pickled by its name: its masks are no function of a module.
-        own = NOTIONS.get(self.name) is self
-        return (as_notion, (self.name,)) if own else (Notion, (self.name, self.masks, self.strata, self.alias))
+        built_in = NOTIONS.get(self.name) is self
+        return (as_notion, (self.name,)) if built_in else (Notion, (self.name, self.masks, self.strata, self.alias))
 
     def stratum(self, number: int) -> str:
         """Give the name of a stratum by its number."""

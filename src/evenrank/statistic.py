@@ -211,10 +211,8 @@ class RankedQueries:
 
     Parameters
     ----------
-    scores : array-like
-        (n,), in the caller's row order.
-    data : RankingData
-        The rows that the scores are of.
+    scores, data
+        As in `evenrank.interval`.
     ties : str
         "average" or "input", as in `evenrank.measure`.
     cells : dict, optional
@@ -323,16 +321,12 @@ def statistics(
 
     Parameters
     ----------
-    scores : array-like
-        (n,), in the caller's row order.
-    data : RankingData
-        The rows that the scores are of.
+    scores, data, ties
+        As for `RankedQueries`.
     measures : iterable of str
         Names of measures.
     across : str
         How more than two groups are combined: "mean" over all pairs, or "max".
-    ties : str
-        "average" or "input", as in `evenrank.measure`.
 
     Returns
     -------

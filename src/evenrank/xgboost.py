@@ -196,7 +196,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> FairXGBRanker:
-        """Make the ranker of a model file already read as JSON; see `evenrank.lightgbm.FairLGBMRanker.from_content`."""
+        """Make the ranker of a model file already read as JSON; see `FairLinearRanker.from_content`."""
         ranker, text = loaded(cls, content, name, "XGBoost", checked_model, XGBOOST)
         types = ranker.feature_types
         if (ranker.booster == "gblinear") != is_linear(text) or len(types or ranker.feature_names_) != len(

@@ -47,20 +47,7 @@ class LambdaRank:
     library: str = "lightgbm"
 
     def bind(self, relevance: NDArray[Any], query_ptr: NDArray[np.int64]) -> BoundLambdaRank:
-        """Apply the rule to lists.
-
-        Parameters
-        ----------
-        relevance : ndarray
-            (n,), in stored order.
-        query_ptr : ndarray
-            The bounds of the lists, (q + 1,).
-
-        Returns
-        -------
-        BoundLambdaRank
-            The rule on these lists.
-        """
+        """Apply the rule to lists: relevance (n,) in stored order, and the bounds of the lists, (q + 1,)."""
         return BoundLambdaRank(self, relevance, query_ptr)
 
     def gain(self, relevance: NDArray[Any]) -> NDArray[np.float64]:
@@ -114,18 +101,7 @@ class BoundLambdaRank:
             self.table = 1 / (1 + np.exp(point * rule.sigma))
 
     def gradient(self, scores: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Give first and second derivatives.
-
-        Parameters
-        ----------
-        scores : ndarray
-            (n,), in stored order.
-
-        Returns
-        -------
-        tuple of ndarray
-            (n,) each.
-        """
+        """Give first and second derivatives, (n,) each, for scores (n,) in stored order."""
         first, second = np.empty(len(self.label), np.float32), np.empty(len(self.label), np.float32)
         rule = self.rule
         _lambdas(

@@ -133,8 +133,8 @@ def _tree(lines: Lines, number: int, n_features: int) -> bool:
     # A leaf's number is stored as its complement: leaf 0 is -1. Here leaves follow the inner nodes.
     left, right = (np.where(child < 0, inner + ~child, child) for child in children)
     ends = np.full(leaves, -1)
-    seen = reached(np.concatenate([left, ends]), np.concatenate([right, ends]), where)
-    need(seen.all(), f"{where} has nodes that nothing leads to")
+    is_reached = reached(np.concatenate([left, ends]), np.concatenate([right, ends]), where)
+    need(is_reached.all(), f"{where} has nodes that nothing leads to")
     lines.numbers("leaf_value", leaves)
     # A tree that is one leaf may lack the weight and number of its rows.
     lines.numbers("leaf_weight", 0 if inner == 0 and lines.peek() == "leaf_weight=" else leaves)

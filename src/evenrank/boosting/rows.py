@@ -53,11 +53,11 @@ def fit_rows(
         return data.features, data, data.feature_names
     if y is None:
         raise ConfigError("y, the relevance of each row, is needed.")
-    own = not isinstance(notion, str) and (isinstance(notion, Notion) or callable(notion))
+    reads_features = not isinstance(notion, str) and (isinstance(notion, Notion) or callable(notion))
     X = library_features(X)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     data = RankingData.from_arrays(
-        X if own else np.zeros((n, 0)),
+        X if reads_features else np.zeros((n, 0)),
         y,
         sensitive_features,
         query_ids(qid, group, n),
@@ -93,9 +93,9 @@ def query_ids(qid: Any, group: Any, n: int) -> ArrayLike:
     sizes = as_array(group, "group")
     whole = sizes.ndim == 1 and sizes.dtype.kind in "iuf" and bool((np.isfinite(sizes) & (sizes == sizes // 1)).all())
     if not whole or (sizes < 0).any() or sizes.sum() != n:
-        found = f"{len(sizes)} that add up to {sizes.sum():g}" if whole else f"{sizes.dtype} values, {sizes[:3]!s} …"
+        got = f"{len(sizes)} that add up to {sizes.sum():g}" if whole else f"{sizes.dtype} values, {sizes[:3]!s} …"
         raise ConfigError(
-            f"group must be the sizes of the queries, whole numbers that add up to the {n} rows; got {found}. "
+            f"group must be the sizes of the queries, whole numbers that add up to the {n} rows; got {got}. "
             "Labels of groups go to sensitive_features, query ids to qid."
         )
     return np.repeat(np.arange(len(sizes)), sizes.astype(np.int64))

@@ -33,15 +33,15 @@ def reached(left: NDArray[np.int64], right: NDArray[np.int64], where: str) -> ND
     need(((left == -1) == (right == -1)).all(), f"{where} has a node with one child")
     for children in (left, right):
         need(((children >= -1) & (children < n)).all(), f"{where} has a child outside its {n} nodes")
-    seen = np.zeros(n, bool)
-    seen[0] = True
+    is_reached = np.zeros(n, bool)
+    is_reached[0] = True
     level = np.zeros(1, np.int64)
     for _ in range(DEEPEST):
         inner = level[left[level] >= 0]
         if not len(inner):
-            return seen
+            return is_reached
         level = np.concatenate([left[inner], right[inner]])
-        twice = seen[level].any() or len(np.unique(level)) < len(level)
+        twice = is_reached[level].any() or len(np.unique(level)) < len(level)
         need(not twice, f"{where} reaches a node twice")
-        seen[level] = True
+        is_reached[level] = True
     raise Damaged(f"{where} is deeper than {DEEPEST} levels")

@@ -80,10 +80,8 @@ def certified(
 
     Parameters
     ----------
-    scores : array-like
-        (n,), in the caller's row order.
-    data : RankingData
-        The rows that the scores are of.
+    scores, data, across
+        As in `evenrank.interval`.
     measure : str
         A gap such as "eop@3" or "exposure_gap@3".
     delta : float
@@ -92,8 +90,6 @@ def certified(
         "bernstein" (uses the observed variance; better with many queries) or "hoeffding".
     list_length : int, optional
         The longest list there can be; None takes the longest in the data and assumes that none is longer.
-    across : str
-        How more than two groups are combined: "mean" over all pairs, or "max".
 
     Returns
     -------

@@ -100,14 +100,8 @@ def fixed(notion: NotionLike, *, n_queries: int, min_share: float, delta: float 
 
     Parameters
     ----------
-    notion : str, Notion, callable or row masks
-        The notion of fairness.
-    n_queries : int
-        N, the number of queries.
-    min_share : float
-        s, as in `uniform`.
-    delta : float
-        The bound may fail with this probability.
+    notion, n_queries, min_share, delta
+        As in `uniform`: N queries and the least share s.
 
     Returns
     -------
@@ -206,14 +200,10 @@ def planned(notion: NotionLike, *, n_queries: int, min_share: float, delta: floa
 
     Parameters
     ----------
-    notion : str, Notion, callable or row masks
-        The notion of fairness.
-    n_queries : int
-        N, the number of queries.
+    notion, n_queries, delta
+        As in `uniform`.
     min_share : float
         s, the mean number of items in the rarest cell over the length of the longest list.
-    delta : float
-        The bound may fail with this probability.
     groups : int
         The number of groups.
 

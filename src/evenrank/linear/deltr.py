@@ -216,8 +216,8 @@ class DELTR(LinearRanker):
 
         Parameters
         ----------
-        path : str or path
-            The file to write.
+        path
+            As in `FairLinearRanker.save`.
 
         Raises
         ------

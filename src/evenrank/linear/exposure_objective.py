@@ -79,11 +79,11 @@ class ExposureObjective:
         everything = np.add.reduceat(chance * self.X.sum(axis=1)[:, None], self.starts, axis=0)
         total = np.zeros((chance.shape[1], self.X.shape[1]))
         for sign, member, count in zip((1.0, -1.0), self.members, self.counts, strict=True):
-            own = np.where(member[:, None], chance, 0.0)
+            group_chance = np.where(member[:, None], chance, 0.0)
             weight = 2 * self.weight * strength / np.log(2)
-            first = (own * np.repeat(weight, self.lengths, axis=0)).T @ self.X
+            first = (group_chance * np.repeat(weight, self.lengths, axis=0)).T @ self.X
             with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.add.reduceat(own, self.starts, axis=0) / count[:, None]
+                share = np.add.reduceat(group_chance, self.starts, axis=0) / count[:, None]
             total += sign * (first - (weight * share * everything).sum(axis=0)[:, None])
         return total
 

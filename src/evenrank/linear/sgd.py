@@ -168,8 +168,8 @@ class BatchPenalty:
         self.n_groups = max(cells.n_groups for cells in settings)
         strata = np.array([len(cells.strata) for cells in settings])
         # A contrast averages over its whole stack, a setting over its own strata.
-        own = np.diag(strata.sum() / strata)[np.repeat(np.arange(len(settings)), strata)]
-        self.strength = np.kron(own, alphas).astype(dtype)
+        per_setting = np.diag(strata.sum() / strata)[np.repeat(np.arange(len(settings)), strata)]
+        self.strength = np.kron(per_setting, alphas).astype(dtype)
 
     def subgradient(
         self, scores: NDArray[Any], rows: NDArray[np.int64], unit: NDArray[np.int64], n_units: int

@@ -101,14 +101,7 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def tradeoff(
-    sweep: Sweep,
-    *,
-    notion: str | None = None,
-    grouping: str | None = None,
-    methods: Sequence[str] | None = None,
-    quality: str = "ndcg",
-) -> dict[str, Any]:
+def tradeoff(sweep: Sweep, *, quality: str = "ndcg", **selection: Any) -> dict[str, Any]:
     """Describe the chart of quality against violation, one panel per k.
 
     Colours are methods, or notions where there is one method. Several notions of several methods have one row of panels
@@ -116,15 +109,17 @@ def tradeoff(
 
     Parameters
     ----------
-    sweep, notion, grouping, methods, quality
+    sweep, quality
         As for `curves`.
+    **selection : Any
+        notion, grouping and methods, as for `curves`.
 
     Returns
     -------
     dict
         A Vega-Lite description that holds its numbers.
     """
-    drawn = curves(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
+    drawn = curves(sweep, quality=quality, **selection)
     several = len({curve.method for curve in drawn}) > 1
     names = dict.fromkeys(spoken(curve.method if several else curve.notion) for curve in drawn)
     by_notion = several and len({curve.notion for curve in drawn}) > 1
@@ -156,29 +151,22 @@ def _tradeoff_layout(series: str, names: tuple[str, ...], by_notion: bool, quali
     )
 
 
-def against_strength(
-    sweep: Sweep,
-    *,
-    notion: str | None = None,
-    grouping: str | None = None,
-    methods: Sequence[str] | None = None,
-    quality: str = "ndcg",
-) -> dict[str, Any]:
+def against_strength(sweep: Sweep, *, quality: str = "ndcg", **selection: Any) -> dict[str, Any]:
     """Describe the chart of violation (left axis) and quality (right axis) against strength.
 
     There is one column per k and one row per notion and method, because methods have strengths on different scales.
 
     Parameters
     ----------
-    sweep, notion, grouping, methods, quality
-        As for `curves`.
+    sweep, quality, **selection
+        As for `tradeoff`.
 
     Returns
     -------
     dict
-        A Vega-Lite description that holds its numbers.
+        A Vega-Lite description, as of `tradeoff`.
     """
-    drawn = curves(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
+    drawn = curves(sweep, quality=quality, **selection)
     several_notions = len({curve.notion for curve in drawn}) > 1
     several_methods = len({curve.method for curve in drawn}) > 1
     lines: dict[tuple[str, str], list[tuple[str, bool]]] = {}

@@ -82,6 +82,6 @@ class FairnessSpec:
         """Refuse rows without groups where something is asked of groups."""
         if data.n_groups or not (self.active or group_aware):
             return
-        asked = f"max_violation={self.max_violation:g}" if self.max_violation is not None else f"alpha={self.alpha:g}"
+        option = f"max_violation={self.max_violation:g}" if self.max_violation is not None else f"alpha={self.alpha:g}"
         aware = " and group_aware" if group_aware else ""
-        raise ConfigError(f"{asked}{aware} needs groups: pass sensitive_features, one label per row, or set alpha=0.")
+        raise ConfigError(f"{option}{aware} needs groups: pass sensitive_features, one label per row, or set alpha=0.")

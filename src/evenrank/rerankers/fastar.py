@@ -91,8 +91,8 @@ class FAStar:
 
         Parameters
         ----------
-        k : int
-            The length of the table.
+        k
+            As for `table`.
 
         Returns
         -------
@@ -107,8 +107,8 @@ class FAStar:
 
         Parameters
         ----------
-        k : int
-            The length of the table.
+        k
+            As for `table`.
 
         Returns
         -------
@@ -185,10 +185,8 @@ class FAStar:
 
         Parameters
         ----------
-        scores : array-like
-            (n,), in the caller's row order.
-        data : RankingData
-            The rows that the scores are of.
+        scores, data
+            As in `evenrank.interval`.
         k : int, optional
             The length of the table; None uses for each list the table of the list's length.
 

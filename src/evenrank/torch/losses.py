@@ -87,9 +87,13 @@ class RankNetLoss(torch.nn.Module):  # type: ignore[misc]
             share = 1 / (of_query[query[above]] * (of_query > 0).sum()).to(scores.dtype)
         else:
             weight = sample_weight.to(scores.device, scores.dtype)
-            own = weight[above] * weight[below]
-            of_query = torch.zeros(count, dtype=own.dtype, device=own.device).index_add(0, query[above], own)
-            share = own / (of_query[query[above]] * (of_query > 0).sum()).clamp(min=torch.finfo(own.dtype).tiny)
+            pair_weight = weight[above] * weight[below]
+            of_query = torch.zeros(count, dtype=pair_weight.dtype, device=pair_weight.device).index_add(
+                0, query[above], pair_weight
+            )
+            share = pair_weight / (of_query[query[above]] * (of_query > 0).sum()).clamp(
+                min=torch.finfo(pair_weight.dtype).tiny
+            )
         return (each * _like(each, share)).sum(dim=0)
 
 

@@ -184,10 +184,8 @@ class FairNeuralRanker(BaseRanker):
 
         Parameters
         ----------
-        X : array, frame or RankingData
-            The rows, (n, d).
-        sensitive_features : array-like, optional
-            Taken as in other rankers; it changes nothing.
+        X, sensitive_features
+            As in `FairLinearRanker.predict`; ``sensitive_features`` changes nothing.
 
         Returns
         -------
@@ -202,8 +200,8 @@ class FairNeuralRanker(BaseRanker):
 
         Parameters
         ----------
-        path : str or path
-            The file to write.
+        path
+            As in `FairLinearRanker.save`.
         """
         self._check_fitted("save")
         content = {"features": list(self.feature_names_), "layers": encode(self.networks_), "alpha": self.alpha_}
@@ -296,10 +294,8 @@ def train_scores(
 
     Parameters
     ----------
-    training, test : RankingData
-        The rows to train on and to score.
-    notion : str, Notion, callable or row masks
-        The notion of fairness.
+    training, test, notion
+        As in `evenrank.lightgbm.train_scores`.
     alphas : array-like
         The strengths, (strengths,).
     **settings : Any
