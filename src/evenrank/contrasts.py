@@ -86,7 +86,18 @@ class Pairs:
         )
 
     def value(self, gaps: NDArray[Any]) -> NDArray[Any]:
-        """Give Γ of signed gaps, (J,) or (J, models): a 0-d array, or (models,)."""
+        """Give Γ of signed gaps.
+
+        Parameters
+        ----------
+        gaps : ndarray
+            Signed gaps, (J,) or (J, models).
+
+        Returns
+        -------
+        ndarray
+            Γ: a 0-d array, or (models,).
+        """
         size = np.abs(gaps)
         if self.across == "max" and len(self.block):
             starts = np.flatnonzero(np.diff(self.block, prepend=-1))
@@ -94,7 +105,18 @@ class Pairs:
         return np.asarray(self.weight @ size)
 
     def slope(self, gaps: NDArray[Any]) -> NDArray[Any]:
-        """Give dΓ/dgap, in the shape of ``gaps``; sign(0) = 0, and a tied maximum shares its weight."""
+        """Give dΓ/dgap; sign(0) = 0, and a tied maximum shares its weight.
+
+        Parameters
+        ----------
+        gaps
+            As for `value`.
+
+        Returns
+        -------
+        ndarray
+            The slope, in the shape of ``gaps``.
+        """
         weight = self.weight if gaps.ndim == 1 else self.weight[:, None]
         slope = np.sign(gaps) * weight.astype(gaps.dtype, copy=False)
         if self.across == "max" and len(self.block):
@@ -147,11 +169,33 @@ class Contrast:
         self.pairs = Pairs.of(self.cell_weight, across=across, training=training)
 
     def means(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Give the cell means of values (n,) or (n, models): (cells,) or (cells, models); 0 in an empty cell."""
+        """Give the mean of the values in each cell, 0 in an empty one.
+
+        Parameters
+        ----------
+        values : ndarray
+            (n,) or (n, models), in stored row order.
+
+        Returns
+        -------
+        ndarray
+            (cells,) or (cells, models).
+        """
         return np.asarray(self.cells @ values)
 
     def gaps(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Give C v: signed differences between the groups of each pair, (J,) or (J, models); 0 within rounding."""
+        """Give C v: signed differences between the groups of each pair, 0 within rounding.
+
+        Parameters
+        ----------
+        values
+            As for `means`.
+
+        Returns
+        -------
+        ndarray
+            (J,) or (J, models).
+        """
         means, a, b = self.means(values), self.pairs.a, self.pairs.b
         gaps: NDArray[Any] = means[a] - means[b]
         error = np.maximum(self.rounding[a], self.rounding[b]).reshape(-1, *(1,) * (gaps.ndim - 1))
@@ -161,7 +205,18 @@ class Contrast:
         return gaps
 
     def violation(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Give Γ(v) of values (n,) or (n, models): a 0-d array, or (models,)."""
+        """Give Γ(v), the weighted sum of the sizes of the gaps.
+
+        Parameters
+        ----------
+        values : ndarray
+            The values, as for `means`.
+
+        Returns
+        -------
+        ndarray
+            A 0-d array, or (models,).
+        """
         return self.pairs.value(self.gaps(values))
 
     def gradient(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -169,7 +224,18 @@ class Contrast:
         return self.pull_back(self.pairs.slope(self.gaps(values)))
 
     def pull_back(self, slope: NDArray[Any]) -> NDArray[Any]:
-        """Give Cᵀ u: turn a slope in the gaps, (J,) or (J, models), into one in the values."""
+        """Give Cᵀ u: turn a slope in the gaps into one in the values.
+
+        Parameters
+        ----------
+        slope : ndarray
+            (J,) or (J, models).
+
+        Returns
+        -------
+        ndarray
+            (n,) or (n, models).
+        """
         on_cells = np.zeros((self.cells.shape[0], *slope.shape[1:]), slope.dtype)
         np.add.at(on_cells, self.pairs.a, slope)
         np.subtract.at(on_cells, self.pairs.b, slope)

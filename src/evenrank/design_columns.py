@@ -39,7 +39,7 @@ def column_scale(data: RankingData, *, group_aware: bool = False) -> tuple[NDArr
 
 
 def spread_of(variance: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standard deviations; 1 for a constant feature, so that scaling by it is harmless."""
+    """Compute standard deviations (d,) from variances; 1 for a constant feature, so that scaling by it is harmless."""
     deviation = np.sqrt(np.maximum(variance, 0))
     return np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)
 

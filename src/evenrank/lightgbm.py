@@ -38,8 +38,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     Parameters
     ----------
     notion : str, Notion, callable or row masks
-        "demographic_parity", "equal_opportunity", "equalized_odds", their short names dp, eop, eod, or a notion of
-        your own.
+        The notion of fairness, as in `FairLinearRanker`.
     alpha : float
         The strength of the fairness term, which is added to the mean loss of a row. (LightGBM's own ``alpha`` is for
         objectives that do not rank.)
@@ -121,16 +120,10 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         ----------
         X : array, frame, sparse matrix or RankingData
             The rows, (n, d). A `RankingData` brings y, the queries and the weights with it.
-        y : array-like, optional
-            Relevance, (n,).
-        qid : array-like, optional
-            The query id of each row, (n,), in any order.
-        sensitive_features : array-like, optional
-            The group label of each row, (n,).
+        y, qid, sensitive_features, sample_weight : array-like, optional
+            As in `FairLinearRanker.fit`, except that rows of an array need ``qid`` or ``group``.
         group : array-like, optional
             Instead of ``qid``: LightGBM's sizes of the queries, (queries,), whose rows stand together.
-        sample_weight : array-like, optional
-            The weight of each row, (n,).
         init_score : array-like, optional
             The score that each row starts from, (n,).
         eval_set, eval_X, eval_y, eval_sample_weight, eval_init_score : optional

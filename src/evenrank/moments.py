@@ -208,7 +208,18 @@ class Moments:
         return rest
 
     def about(self, origin: NDArray[np.float64]) -> Moments:
-        """Measure the same rows from another origin, (d,)."""
+        """Measure the same rows from another origin.
+
+        Parameters
+        ----------
+        origin : ndarray
+            (d,), in the features' units.
+
+        Returns
+        -------
+        Moments
+            The moments about it.
+        """
         shift = self.origin - origin
         cross = np.outer(self.x, shift)
         return replace(
@@ -247,7 +258,18 @@ class Moments:
     def quadratic(
         self, center: NDArray[np.float64], scale: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give the means of z zᵀ, (d + 1, d + 1), and of z r, (d + 1,), for z = ((x − center) / scale, 1)."""
+        """Give the means of z zᵀ and of z r, for z = ((x − center) / scale, 1).
+
+        Parameters
+        ----------
+        center, scale : ndarray
+            (d,) each.
+
+        Returns
+        -------
+        tuple of ndarray
+            (d + 1, d + 1) and (d + 1,).
+        """
         moved = self.about(center)
         d = len(self.x)
         second = np.empty((d + 1, d + 1))

@@ -58,7 +58,18 @@ class Notion:
         return (as_notion, (self.name,)) if built_in else (Notion, (self.name, self.masks, self.strata, self.alias))
 
     def stratum(self, number: int) -> str:
-        """Give the name of a stratum by its number."""
+        """Give the name of a stratum by its number.
+
+        Parameters
+        ----------
+        number : int
+            Counted from 0.
+
+        Returns
+        -------
+        str
+            Its name, or "stratum" and the number if it has none.
+        """
         return self.strata[number] if number < len(self.strata) else f"stratum {number}"
 
 
@@ -121,7 +132,25 @@ class Cells:
 
     @classmethod
     def of(cls, notion: NotionLike, data: RankingData) -> Cells:
-        """Take the cells of a notion on all rows of ``data``."""
+        """Take the cells of a notion on all rows.
+
+        Parameters
+        ----------
+        notion : str, Notion, callable or row masks
+            The notion of fairness.
+        data : RankingData
+            The rows.
+
+        Returns
+        -------
+        Cells
+            The cells.
+
+        Raises
+        ------
+        DataError
+            If there are fewer than two groups, or a mask has a wrong shape.
+        """
         notion = as_notion(notion)
         if data.n_groups < 2:
             groups = f"{data.n_groups} ({listed(data.group_names)})" if data.n_groups else "none"

@@ -23,7 +23,7 @@ Check = Callable[[str, int], str]
 def saved(
     ranker: Any, library: str, text: Callable[[], str], check: Check, parameters: frozenset[str]
 ) -> dict[str, Any]:
-    """The content of the model file; parameters that are code (callbacks, a random generator) stay out of it.
+    """Make the content of the model file; parameters that are code (callbacks, a random generator) stay out of it.
 
     ``check`` gives the part of the library's text that decides scores, or finds it `Damaged`; what it does not know
     is not written, as it could not be read again.
@@ -51,7 +51,7 @@ def saved(
 def loaded(
     kind: type, content: dict[str, Any], name: str, library: str, check: Check, parameters: frozenset[str]
 ) -> tuple[Any, str]:
-    """The ranker with its parameters, still without trees, and the library's model text as ``check`` has it."""
+    """Make the ranker with its parameters, still without trees, and the library's model text as ``check`` has it."""
     given = kept(need(content, "parameters", dict, name=name), parameters, kind.OURS)  # type: ignore[attr-defined]
     groups, features = names(content, "groups", name=name), names(content, "features", name=name)
     alpha, violation, model = (content.get(key) for key in ("alpha", "violation", "model"))
@@ -79,6 +79,6 @@ def loaded(
 
 
 def columns(data: RankingData, names: tuple[str, ...]) -> Any:
-    """The features in the order of training: by name, or by place where either side has no names."""
+    """Give the features in the order of training: by name, or by place where either side has no names."""
     place = match_features(data, names)
     return data.features[:, place]

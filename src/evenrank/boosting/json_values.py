@@ -15,7 +15,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def fields(value: Any, what: str, *keys: str, optional: tuple[str, ...] = ()) -> dict[str, Any]:
-    """An object with these keys, perhaps the optional ones, and no others."""
+    """Take an object with these keys, perhaps the optional ones, and no others."""
     need(isinstance(value, dict), f"{what} must be an object")
     missing = next((key for key in keys if key not in value), None)
     need(missing is None, f"{what} has no {missing!r}")
@@ -36,7 +36,7 @@ def _array(value: Any, what: str, count: int | None) -> NDArray[Any]:
 
 
 def wholes(value: Any, what: str, count: int | None, bounds: tuple[int, int]) -> NDArray[np.int64]:
-    """Whole numbers within the bounds, (count,)."""
+    """Take whole numbers within the bounds, (count,)."""
     array = _array(value, what, count)
     need(array.dtype.kind == "i", f"{what} must be whole numbers")
     need(((array >= bounds[0]) & (array <= bounds[1])).all(), f"{what} must be from {bounds[0]} to {bounds[1]}")
@@ -44,7 +44,7 @@ def wholes(value: Any, what: str, count: int | None, bounds: tuple[int, int]) ->
 
 
 def floats(value: Any, what: str, count: int | None) -> NDArray[np.float64]:
-    """Numbers that are finite as 32-bit floats, (count,)."""
+    """Take numbers that are finite as 32-bit floats, (count,)."""
     array = _array(value, what, count).astype(np.float64)
     need((np.abs(array) <= LARGEST).all(), f"{what} must be finite numbers")
     return array

@@ -52,7 +52,7 @@ class Lines:
         self.at += 1
 
     def value(self, key: str) -> str:
-        """What follows ``key=`` on the next line."""
+        """Read what follows ``key=`` on the next line."""
         got = self.peek()
         need(got.startswith(f"{key}="), f"line {self.at + 1} must give {key}; got {got[:40]!r}")
         self.at += 1
@@ -81,7 +81,7 @@ def fits(pattern: re.Pattern[str], text: str) -> bool:
 
 
 def checked_text(text: str, n_features: int) -> str:
-    """The part of LightGBM's model text that decides scores; `Damaged` where LightGBM might stumble over it."""
+    """Read the part of LightGBM's model text that decides scores; `Damaged` where LightGBM might stumble over it."""
     lines = Lines(text)
     sizes = _header(lines, n_features)
     linear = False

@@ -146,7 +146,7 @@ XGBOOST = frozenset(
 
 
 def kept(parameters: Mapping[str, Any], library: frozenset[str], ours: tuple[str, ...]) -> dict[str, Any]:
-    """The parameters a model file keeps; those that are not set stay out of it."""
+    """Pick the parameters that a model file keeps; those that are not set stay out of it."""
     return {
         name: value
         for name, value in parameters.items()
@@ -155,12 +155,12 @@ def kept(parameters: Mapping[str, Any], library: frozenset[str], ours: tuple[str
 
 
 def changes_prediction(name: str) -> bool:
-    """Whether a parameter of LightGBM's changes what `predict` gives, as ``num_iteration_predict`` does."""
+    """Tell whether a parameter of LightGBM's changes what `predict` gives, as ``num_iteration_predict`` does."""
     return name.startswith("pred_") or name.startswith("predict_") or name.endswith("_predict")
 
 
 def refuse_prediction_parameters(parameters: Mapping[str, Any]) -> None:
-    """A ConfigError for parameters a model file has no place for and whose loss would change scores."""
+    """Refuse parameters that a model file has no place for and whose loss would change scores."""
     strange = [name for name, value in parameters.items() if changes_prediction(name) and value is not None]
     if strange:
         raise ConfigError(f"{strange[0]} changes predictions and has no place in a model file. Pass it to predict.")

@@ -20,7 +20,7 @@ def need(holds: object, reason: str) -> None:
 
 
 def reached(left: NDArray[np.int64], right: NDArray[np.int64], where: str) -> NDArray[np.bool_]:
-    """Which nodes the root leads to, (n,); `Damaged` unless each of them has one parent and the tree ends.
+    """Tell which nodes the root leads to, (n,); `Damaged` unless each of them has one parent and the tree ends.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def checked_splits(
     where: str,
     budget: list[int],
 ) -> None:
-    """The sets of categories: one per node that splits by them, one after the other, none empty.
+    """Read the sets of categories: one per node that splits by them, one after the other, none empty.
 
     ``budget`` holds the bits that the sets of all trees so far take.
     """
@@ -42,7 +42,7 @@ def checked_splits(
 
 
 def checked_categories(value: Any, n_features: int) -> dict[str, Any]:
-    """The labels of the columns that held categories in training, one entry per feature."""
+    """Read the labels of the columns that held categories in training, one entry per feature."""
     cats = fields(value, "cats", "enc", "feature_segments", "sorted_idx")
     columns = cats["enc"]
     need(isinstance(columns, list) and len(columns) in (0, n_features), f"cats must be of {n_features} columns")

@@ -38,7 +38,7 @@ SPLITS = ("categories", "categories_nodes", "categories_segments", "categories_s
 
 
 def checked_model(text: str, n_features: int) -> str:
-    """XGBoost's model, written from what was checked; `Damaged` where XGBoost might stumble over it."""
+    """Give XGBoost's model, written from what was checked; `Damaged` where XGBoost might stumble over it."""
     model = fields(parse_json(text), "the model", "learner", "version")
     version = wholes(model["version"], "version", 3, (0, 10_000))
     need(version[0] >= 3, f"it was written by XGBoost {version[0]}; 3 or later is needed")
@@ -61,7 +61,7 @@ def checked_model(text: str, n_features: int) -> str:
 
 
 def is_linear(text: str) -> bool:
-    """Whether a text of `checked_model` has weights instead of trees. (Within names the quotes would be escaped.)"""
+    """Tell whether a text of `checked_model` has weights, not trees. (Within names the quotes would be escaped.)"""
     return '"gradient_booster":{"name":"gblinear"' in text
 
 

@@ -48,7 +48,18 @@ class Bound(float):
 
 
 def vc_dimension(n_features: int) -> int:
-    """Compute the VC dimension of linear scores with a free threshold: d + 1."""
+    """Compute the VC dimension of linear scores with a free threshold: d + 1.
+
+    Parameters
+    ----------
+    n_features : int
+        d, at least 1.
+
+    Returns
+    -------
+    int
+        The dimension.
+    """
     return _whole(n_features, "n_features") + 1
 
 

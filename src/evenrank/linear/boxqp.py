@@ -24,13 +24,21 @@ FAR, FAINT = 1e3, 1e-20  # boxes that large or small, in units of what they act 
 def solve(
     F: NDArray[np.float64], y: NDArray[np.float64], beta: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Minimisers x (m, r) and multipliers u (m, J).
+    """Compute minimisers x (m, r) and multipliers u (m, J).
 
     Parameters
     ----------
-    F : (J, r), or (m, J, r) if the models differ in it
-    y : (r,) or (m, r)
-    beta : (m, J), at least 0; `saturation` says how much of a huge one matters
+    F : ndarray
+        (J, r), or (m, J, r) if the models differ in it.
+    y : ndarray
+        (r,) or (m, r).
+    beta : ndarray
+        (m, J), at least 0; `saturation` says how much of a huge one matters.
+
+    Returns
+    -------
+    tuple of ndarray
+        x and u.
     """
     models, J = beta.shape
     if F.ndim == 2 and J > 2:
@@ -63,7 +71,7 @@ def solve(
 
 
 def saturation(F: NDArray[np.float64], y: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much of each model's box matters, (m,) in [0, 1]: ``beta`` times this has the same minimiser.
+    """Compute how much of each model's box matters, (m,) in [0, 1]: ``beta`` times this has the same minimiser.
 
     Where v solves Fᵀv = y on the span of F's rows, every box that holds v makes all |F_j · x| vanish, and the minimiser
     is the same for all of them. One of a few times |v| stands for the largest, whose squares would overflow.

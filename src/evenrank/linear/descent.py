@@ -61,22 +61,22 @@ class Penalty:
             self.weight[models, columns] = alphas[:, None] * term.pairs.weight
             self.parts.append((models, columns))
             start += len(term.rows)
-        # Few contrasts: one product for all models. Many (one a query): a model meets only its own notion's.
+        # Few contrasts: one product for all models. Many (one per query): a model meets only its own notion's.
         self.together = len(self.rows) <= 4 * len(terms) and all(term.pairs.across == "mean" for term in terms)
 
     def at(self, alphas: NDArray[np.float64]) -> Penalty:
-        """The same with other strengths."""
+        """Give the same penalty with other strengths, (strengths,)."""
         return Penalty(self.terms, alphas)
 
     def gamma(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Γ, (models,)."""
+        """Compute Γ of weights (models, width), (models,)."""
         out = np.empty(len(theta))
         for term, (models, _) in zip(self.terms, self.parts, strict=True):
             out[models] = term.pairs.value(term.rows @ theta[models].T)
         return out
 
     def subgradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of α·Γ in the weights, (models, width)."""
+        """Compute a subgradient of α·Γ in the weights, (models, width)."""
         if self.together:
             return np.asarray((np.sign(theta @ self.rows.T) * self.weight) @ self.rows)
         out = np.empty_like(theta)
@@ -94,16 +94,16 @@ class TargetPenalty:
         self.shape = len(terms) * len(alphas), Z.shape[1]
 
     def at(self, alphas: NDArray[np.float64]) -> TargetPenalty:
-        """The same with other strengths."""
+        """Give the same penalty with other strengths, (strengths,)."""
         return TargetPenalty(self.Z, self.terms, alphas)
 
     def gamma(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Γ, (models,)."""
+        """Compute Γ of weights (models, width), (models,)."""
         parts = np.split(theta, len(self.terms))
         return np.concatenate([term.value(self.Z @ part.T) for term, part in zip(self.terms, parts, strict=True)])
 
     def subgradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of α·Γ in the weights, (models, width)."""
+        """Compute a subgradient of α·Γ in the weights, (models, width)."""
         out = np.zeros_like(theta)
         penalised = self.alphas > 0
         for number, term in enumerate(self.terms):
@@ -123,10 +123,10 @@ def descend(
     capped: bool = False,
     progress: Progress | None = None,
 ) -> tuple[list[NDArray[np.float64]], int]:
-    """Full-batch (sub)gradient descent from 0: the last few Θ, and the steps taken, fewer than asked if interrupted.
+    """Descend from 0 by full-batch (sub)gradients; gives the last few Θ and the number of steps taken.
 
-    With ``capped`` the penalty's part of a step ends where Γ would be 0 (`capped_step`), whatever the strength. What
-    jumps to and fro passes 0 now and then, so that divergence shows in several Θ only.
+    An interrupt ends it early. With ``capped`` the penalty's part of a step ends where Γ would be 0 (`capped_step`),
+    whatever the strength. What jumps to and fro passes 0 now and then, so that divergence shows in several Θ only.
     """
     theta = np.zeros(penalty.shape)
     strengths = np.tile(penalty.alphas, len(theta) // len(penalty.alphas))
@@ -154,7 +154,7 @@ def descend(
 def capped_step(
     gamma: NDArray[np.float64], square: NDArray[np.float64], length: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """How far to go down Γ: ``length``, but not past the point where Γ, followed along its slope, is 0.
+    """Compute how far to go down Γ: ``length``, but not past the point where Γ, followed along its slope, is 0.
 
     ``square`` is the slope's squared norm. Such a step never takes Θ further from where Γ vanishes.
     """
@@ -165,7 +165,7 @@ def capped_step(
 def diverged(
     start: float, rise: NDArray[np.float64], alphas: NDArray[np.float64], gamma: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Which models went uphill, (models,).
+    """Tell which models went uphill, (models,).
 
     At Θ = 0, where descent begins, the loss is ``start`` and Γ is 0. A model has diverged if its loss ends above that
     (``rise`` > 0), or its penalty alone is ten times that: then steps of the penalty are longer than all there is to
@@ -188,4 +188,5 @@ def warn_diverged(solver: str, lost: NDArray[np.bool_], alphas: NDArray[np.float
 
 
 def still_diverged(solver: str, learning_rate: float) -> ConfigError:
+    """Make the error for models that diverge in the shorter steps too."""
     return ConfigError(f"{solver} diverged with learning_rate={learning_rate:g}. Lower it, or keep scale='train'.")

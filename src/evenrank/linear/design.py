@@ -71,12 +71,12 @@ class Design:
         return [Moments.of(item, pooled, group_aware=self.group_aware) for item in self.groupings]
 
     def quadratic(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean of z zᵀ and of z r: the squared loss is θᵀ(first)θ − 2 (second)ᵀθ + a constant."""
+        """Give the mean of z zᵀ and of z r: the squared loss is θᵀ(first)θ − 2 (second)ᵀθ + a constant."""
         second, cross = self.moments[0].quadratic(self.center, self.spread)
         return second[: self.width, : self.width], cross[: self.width]
 
     def terms(self) -> list[Term]:
-        """The contrasts on the weights of each grouping and notion; one empty term each where nothing is penalised."""
+        """Give the contrasts on weights of each grouping and notion; one empty term each where nothing is penalised."""
         if not self.notions:
             nothing = np.zeros(0, np.int64)
             return [Term(np.zeros((0, self.width)), Pairs(nothing, nothing, np.zeros(0), nothing, "mean", (), 0.0))]
@@ -94,7 +94,7 @@ class Design:
         return out
 
     def target_penalty(self, target: BoundTarget, alphas: NDArray[np.float64], loss: Loss) -> TargetPenalty:
-        """α·Γ of a target, for models laid out as those of `terms`; all standardised rows are in memory for it."""
+        """Make α·Γ of a target, for models laid out as those of `terms`; all standardised rows are in memory for it."""
         Z = np.concatenate([block for block, _, _ in self.blocks(loss)()])
         bound = [
             bind(notion, grouping, scope=self.scope, across=self.across, training=True)
@@ -104,7 +104,7 @@ class Design:
         return TargetPenalty(Z, [FairnessTerm(contrast, target) for contrast in bound], alphas)
 
     def blocks(self, loss: Loss) -> Callable[[], Iterator[Block]]:
-        """A function yielding blocks (Z, relevance, weight), weights summing to 1; data of one block is kept."""
+        """Make a function that yields blocks (Z, relevance, weight); weights sum to 1, and data of one block stays."""
         data = self.data
         target = data.relevant.astype(float) if loss.binary else data.relevance
         weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
@@ -125,7 +125,7 @@ class Design:
         return blocks
 
     def slope(self, loss: Loss) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-        """The mean loss' gradient in the weights, a function of Θ."""
+        """Make the mean loss' gradient in the weights, a function of Θ."""
         if loss.name == "squared":
             second, cross = self.quadratic()
             return lambda theta: 2 * (theta @ second - cross)
@@ -140,13 +140,13 @@ class Design:
         return slope
 
     def start(self, loss: Loss) -> float:
-        """The mean loss of scores that are all 0."""
+        """Compute the mean loss of scores that are all 0."""
         data = self.data
         target = data.relevant.astype(float) if loss.binary else data.relevance
         return float(np.average(loss.value(np.zeros(data.n_rows), target), weights=data.sample_weight))
 
     def rise(self, loss: Loss, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The mean loss with its ridge at Θ less that at 0, (models,): above 0 where descent went uphill."""
+        """Compute the mean loss with its ridge at Θ less that at 0, (models,): above 0 where descent went uphill."""
         ridge = np.asarray((self.ridge * theta**2).sum(axis=1))
         if loss.name == "squared":
             second, cross = self.quadratic()
@@ -157,14 +157,14 @@ class Design:
         return ridge
 
     def steepest(self, loss: Loss) -> float:
-        """The largest curvature of the mean loss with its ridge; descent is stable in steps of up to 1 over it."""
+        """Find the largest curvature of the mean loss with its ridge; descent is stable in steps of up to 1 over it."""
         second, _ = self.quadratic()
         if not np.isfinite(second).all():
             return np.inf
         return float(loss.steepest * np.linalg.eigvalsh(second)[-1] + 2 * self.ridge.max(initial=0))
 
     def in_own_units(self, theta: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-        """Coefficients (models, d), intercepts (models,) and, if group-aware, offsets of the groups (models, G)."""
+        """Give coefficients (models, d), intercepts (models,) and, if group-aware, the groups' offsets (models, G)."""
         d, columns = self.data.n_features, len(self.spread)
         coef = theta[:, :columns] / self.spread
         intercept = (theta[:, columns] if self.width > columns else 0.0) - coef @ self.center

@@ -38,7 +38,7 @@ class Solution:
 def exact(
     design: Design, loss: Loss, alphas: NDArray[np.float64], *, relative: bool, progress: Progress | None
 ) -> Solution:
-    """Every strength of every grouping and notion; with ``relative``, strengths are fractions of α*."""
+    """Solve for every strength of every grouping and notion; with ``relative``, strengths are fractions of α*."""
     second, cross = design.quadratic()
     noise = _rounding_of_weights(second + np.diag(design.ridge), cross)
     columns = len(design.spread)  # the intercept, if any, follows
@@ -89,7 +89,7 @@ class Whitened:
 
     @classmethod
     def of(cls, H: NDArray[Any], b: NDArray[Any], C: NDArray[Any]) -> Whitened:
-        """For θᵀHθ − 2bᵀθ; directions H does not see (below rounding) are left at 0. Leading axes are models."""
+        """Take θᵀHθ − 2bᵀθ; directions H does not see (below rounding) are left at 0. Leading axes are models."""
         values, vectors = np.linalg.eigh(H)
         floor = H.shape[-1] * np.finfo(float).eps * np.maximum(values[..., -1:], 1e-300)
         root = np.where(values > floor, 1 / np.sqrt(np.maximum(values, floor)), 0.0)
@@ -104,7 +104,7 @@ def _rounding_of_weights(H: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64
 
 
 def vanishing_strength(white: Whitened, weight: NDArray[np.float64]) -> float:
-    """α*: the smallest strength whose gaps are all 0 (the least largest multiplier that balances the loss)."""
+    """Compute α*: the smallest strength whose gaps are all 0 (the least largest multiplier that balances the loss)."""
     lengths = np.linalg.norm(white.F, axis=1)
     # Of rows of one length, so that a gap far smaller than another counts as one too.
     left, size, right = np.linalg.svd(white.F / np.where(lengths > 0, lengths, 1)[:, None], full_matrices=False)
@@ -146,7 +146,7 @@ def newton(
     progress: Progress | None = None,
     tolerance: float = 1e-13,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The minimiser of any smooth convex loss + α·Γ, by Newton steps each of which is the exact quadratic problem.
+    """Find the minimiser of any smooth convex loss + α·Γ, by Newton steps each of which is the exact quadratic problem.
 
     The kink of |·| is inside the quadratic problem, where it is solved exactly, so convergence is Newton's. Of a huge α
     only as much is used as the steps so far have needed (`boxqp.saturation`); the share is returned with θ and u.

@@ -116,7 +116,7 @@ def descend(
     max_iter: int,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Plain gradient descent: Θ, and the values before each step, (max_iter, models)."""
+    """Descend by plain gradients; gives Θ, and the values before each step, (max_iter, models)."""
     theta, models = start.copy(), np.arange(len(start))
     curve = np.empty((max_iter, len(start)))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -136,7 +136,7 @@ def descend_halving(
     learning_rate: float,
     max_iter: int,
 ) -> NDArray[np.float64]:
-    """Gradient descent of some models in steps of ``learning_rate``, halved while they lead uphill."""
+    """Descend with some models in steps of ``learning_rate``, halved while they lead uphill."""
     theta = start.copy()
     rate = np.full(len(models), learning_rate)
     value, slope = objective(theta, models)

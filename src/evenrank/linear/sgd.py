@@ -46,7 +46,7 @@ def train(
     *,
     progress: Progress | None = None,
 ) -> tuple[NDArray[np.float64], int]:
-    """Θ (settings · strengths, width), and the batches taken.
+    """Train by batches; gives Θ (settings · strengths, width) and the number of batches taken.
 
     The gap is the batch's own, so the penalty is a biased estimate of the whole's. Strengths that diverge are trained
     again in the longest steps that are stable.
@@ -174,7 +174,7 @@ class BatchPenalty:
     def subgradient(
         self, scores: NDArray[Any], rows: NDArray[np.int64], unit: NDArray[np.int64], n_units: int
     ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        """Γ times the strength, (models,), and its slope in the scores, (rows, models)."""
+        """Compute Γ times the strength, (models,), and its slope in the scores, (rows, models)."""
         codes = np.concatenate([np.where(cells.strata[:, rows], cells.group[rows], -1) for cells in self.settings])
         stratum, row = np.nonzero(codes >= 0)
         n_units = n_units if self.per_query else 1

@@ -182,6 +182,11 @@ class Method:
     def ranker_class(self) -> Any:
         """Import the class of its ranker.
 
+        Returns
+        -------
+        type
+            The class.
+
         Raises
         ------
         MissingExtraError
@@ -224,7 +229,18 @@ class Method:
             raise ConfigError(f"{name!r} is not an option of {self.name}.") from None
 
     def check_settings(self, settings: Mapping[str, Any]) -> None:
-        """Refuse settings of a sweep that the method does not have."""
+        """Refuse settings of a sweep that the method does not have.
+
+        Parameters
+        ----------
+        settings : mapping
+            Option names and their values.
+
+        Raises
+        ------
+        ConfigError
+            For the first that is not known.
+        """
         for name in settings:
             if self.settings is not None and name not in self.settings:
                 known = ", ".join(self.settings) or "none"
@@ -232,7 +248,18 @@ class Method:
 
 
 def larger_group(data: RankingData) -> Any:
-    """Find the label of the largest group."""
+    """Find the label of the largest group.
+
+    Parameters
+    ----------
+    data : RankingData
+        Rows with groups.
+
+    Returns
+    -------
+    label
+        The first in order, of groups equally large.
+    """
     return data.group_names[int(np.argmax(np.bincount(data.group[data.group >= 0], minlength=data.n_groups)))]
 
 

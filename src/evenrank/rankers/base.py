@@ -79,7 +79,7 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X, y, qid, sensitive_features, sample_weight
-            The rows, as in `FairLinearRanker.fit`.
+            The rows and their weights, as ``fit`` takes them.
 
         Returns
         -------

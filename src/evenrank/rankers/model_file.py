@@ -25,7 +25,7 @@ RENAMED = {"seed": "random_state"}  # parameters of older files
 
 
 def header(ranker: Any) -> dict[str, Any]:
-    """What every model file begins with: its format, the kind of ranker, its parameters and the groups."""
+    """Make what every model file begins with: its format, the kind of ranker, its parameters and the groups."""
     parameters = {name: value for name, value in ranker.get_params().items() if name not in MACHINE}
     if "notion" in parameters:
         parameters["notion"] = as_notion(parameters["notion"]).name

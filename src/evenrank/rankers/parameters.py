@@ -26,7 +26,7 @@ class Rule:
 
 
 def is_number(value: Any, least: float = float("-inf")) -> bool:
-    """A finite number, which a truth value is not."""
+    """Tell whether it is a finite number, which a truth value is not."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return (abs(value) <= LARGEST_WHOLE if isinstance(value, int) else isfinite(value)) and value >= least
@@ -41,12 +41,12 @@ def is_text(value: Any) -> bool:
 
 
 def is_label(value: Any) -> bool:
-    """What a group may be called: a text, a number or a truth value."""
+    """Tell whether a group may be called so: a text, a number or a truth value."""
     return isinstance(value, str | bool) or is_number(value)
 
 
 def is_plain(value: Any, depth: int = 2) -> bool:
-    """None, a label, or a list of those; lists of lists as well."""
+    """Tell whether it is None, a label, or a list of those; lists of lists as well."""
     if isinstance(value, list | tuple):
         return depth > 0 and all(is_plain(part, depth - 1) for part in value)
     return value is None or isinstance(value, bool) or is_number(value) or is_text(value)
@@ -109,7 +109,7 @@ RULES: dict[str, Rule] = {
 
 
 def broken_rule(parameters: Mapping[str, Any]) -> str | None:
-    """The first parameter that is not what it must be, in words; None if all are."""
+    """Name the first parameter that is not what it must be, in words; None if all are."""
     for name, value in parameters.items():
         rule = RULES.get(name, PLAIN)
         if not rule(value):

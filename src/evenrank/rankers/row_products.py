@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def row_products(rows: NDArray[Any], weights: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Every row times every model's weights, (n, models).
+    """Multiply every row with every model's weights, (n, models).
 
     A matrix product by BLAS adds up a row in an order that depends on where the row stands and on how many others there
     are, so that identical rows get scores that differ in the last digits, and rank by their position. Here each product

@@ -79,7 +79,20 @@ class FairnessSpec:
         return str(MeasureAt(self.as_notion.alias or self.as_notion.name, self.k))
 
     def check_groups(self, data: RankingData, *, group_aware: bool = False) -> None:
-        """Refuse rows without groups where something is asked of groups."""
+        """Refuse rows without groups where something is asked of groups.
+
+        Parameters
+        ----------
+        data : RankingData
+            The rows to train on.
+        group_aware : bool
+            Whether the ranker also scores by group.
+
+        Raises
+        ------
+        ConfigError
+            If fairness or ``group_aware`` is set and the rows have no groups.
+        """
         if data.n_groups or not (self.active or group_aware):
             return
         option = f"max_violation={self.max_violation:g}" if self.max_violation is not None else f"alpha={self.alpha:g}"

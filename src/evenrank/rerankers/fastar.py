@@ -107,8 +107,8 @@ class FAStar:
 
         Parameters
         ----------
-        k
-            As for `table`.
+        k : int
+            The length of the list and of its table.
 
         Returns
         -------

@@ -61,7 +61,23 @@ class LogisticLoss(torch.nn.Module):  # type: ignore[misc]
         return _mean(torch.nn.functional.softplus(scores) - relevant * scores, sample_weight)
 
 
-class RankNetLoss(torch.nn.Module):  # type: ignore[misc]
+class _QueryLoss(torch.nn.Module):  # type: ignore[misc]
+    """A loss over the queries of a batch; subclasses define `_of_queries`."""
+
+    def forward(
+        self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None, *, sample_weight: Any = None
+    ) -> Tensor:
+        """Give the loss of a batch, called as the module says."""
+        check_rows(scores, relevance=relevance, qid=qid, sample_weight=sample_weight)
+        query, count = query_numbers(qid, scores)
+        weight = None if sample_weight is None else sample_weight.to(scores.device, scores.dtype)
+        return self._of_queries(scores, relevance, query, count, weight)
+
+    def _of_queries(self, scores: Tensor, relevance: Tensor, query: Tensor, count: int, weight: Any) -> Tensor:
+        raise NotImplementedError
+
+
+class RankNetLoss(_QueryLoss):
     """log(1 + e^(s_j − s_i)) over the pairs of a query with r_i > r_j: their mean, averaged over queries that have any.
 
     Without ``qid`` all rows are one query. Memory grows with the square of the longest lists.
@@ -72,32 +88,23 @@ class RankNetLoss(torch.nn.Module):  # type: ignore[misc]
     0.313
     """
 
-    def forward(
-        self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None, *, sample_weight: Any = None
-    ) -> Tensor:
-        """Give the loss of a batch, called as the module says."""
-        check_rows(scores, relevance=relevance, qid=qid, sample_weight=sample_weight)
-        query, count = query_numbers(qid, scores)
+    def _of_queries(self, scores: Tensor, relevance: Tensor, query: Tensor, count: int, weight: Any) -> Tensor:
         above, below = pairs_within(query, count)
         ordered = relevance[above] > relevance[below]
         above, below = above[ordered], below[ordered]
         each = torch.nn.functional.softplus(scores[below] - scores[above])
-        if sample_weight is None:
+        if weight is None:
             of_query = torch.bincount(query[above], minlength=count)
             share = 1 / (of_query[query[above]] * (of_query > 0).sum()).to(scores.dtype)
         else:
-            weight = sample_weight.to(scores.device, scores.dtype)
             pair_weight = weight[above] * weight[below]
-            of_query = torch.zeros(count, dtype=pair_weight.dtype, device=pair_weight.device).index_add(
-                0, query[above], pair_weight
-            )
-            share = pair_weight / (of_query[query[above]] * (of_query > 0).sum()).clamp(
-                min=torch.finfo(pair_weight.dtype).tiny
-            )
+            of_query = pair_weight.new_zeros(count).index_add(0, query[above], pair_weight)
+            least = torch.finfo(pair_weight.dtype).tiny
+            share = pair_weight / (of_query[query[above]] * (of_query > 0).sum()).clamp(min=least)
         return (each * _like(each, share)).sum(dim=0)
 
 
-class ListNetLoss(torch.nn.Module):  # type: ignore[misc]
+class ListNetLoss(_QueryLoss):
     """Cross entropy of softmax(relevance) and softmax(scores) within a query, averaged over queries (ListNet, top one).
 
     Without ``qid`` all rows are one query.
@@ -108,17 +115,11 @@ class ListNetLoss(torch.nn.Module):  # type: ignore[misc]
     1.386
     """
 
-    def forward(
-        self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None, *, sample_weight: Any = None
-    ) -> Tensor:
-        """Give the loss of a batch, called as the module says."""
-        check_rows(scores, relevance=relevance, qid=qid, sample_weight=sample_weight)
-        query, count = query_numbers(qid, scores)
-        if sample_weight is None:
+    def _of_queries(self, scores: Tensor, relevance: Tensor, query: Tensor, count: int, weight: Any) -> Tensor:
+        if weight is None:
             wanted = log_softmax_within(relevance.to(scores.dtype), query, count).exp()
             each = _like(scores, wanted) * log_softmax_within(scores, query, count)
             return -each.sum(dim=0) / max(count, 1)
-        weight = sample_weight.to(scores.device, scores.dtype)
         live = weight > 0
         weight = weight[live] / weight[live].mean()
         left, query = torch.unique(query[live], return_inverse=True)

@@ -149,7 +149,7 @@ class FairNeuralRanker(BaseRanker):
         Parameters
         ----------
         X, y, qid, sensitive_features, sample_weight
-            The rows, as in `FairLinearRanker.fit`.
+            As in `FairLinearRanker.fit`.
 
         Returns
         -------
