@@ -16,7 +16,25 @@ from evenrank.rounding import beyond_rounding
 
 @np.errstate(over="ignore", invalid="ignore")
 def column_scale(data: RankingData, *, group_aware: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give `Moments.mean` and `Moments.deviation` alone, at O(d) per row instead of O(d²)."""
+    """Give `Moments.mean` and `Moments.deviation` alone, at O(d) per row instead of O(d²).
+
+    Parameters
+    ----------
+    data : RankingData
+        The rows.
+    group_aware : bool
+        Whether the groups' indicator columns follow the features.
+
+    Returns
+    -------
+    tuple of ndarray
+        Means and standard deviations, (d,) each.
+
+    Raises
+    ------
+    DataError
+        If a feature is too large to square.
+    """
     origin: NDArray[np.float64] | None = None
     total: Any = 0.0
     squares: Any = 0.0
@@ -45,7 +63,18 @@ def spread_of(variance: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArr
 
 
 def design_blocks(data: RankingData, *, group_aware: bool = False) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Yield blocks of rows as fresh float64 arrays, if ``group_aware`` with the groups' indicator columns."""
+    """Yield blocks of rows as fresh float64 arrays.
+
+    Parameters
+    ----------
+    data, group_aware
+        As for `column_scale`.
+
+    Yields
+    ------
+    tuple of slice and ndarray
+        Which rows, and their columns, (rows, d).
+    """
     table = group_indicators(data.group, group_shares(data)) if group_aware else None
     for rows, block in data.blocks():
         wide = np.empty((len(block), data.n_features + (0 if table is None else table.shape[1])))
@@ -56,19 +85,56 @@ def design_blocks(data: RankingData, *, group_aware: bool = False) -> Iterator[t
 
 
 def group_shares(data: RankingData) -> NDArray[np.float64]:
-    """Give each group's share of the rows whose group is known, (G,)."""
+    """Give each group's share of the rows whose group is known.
+
+    Parameters
+    ----------
+    data : RankingData
+        Rows with groups.
+
+    Returns
+    -------
+    ndarray
+        Shares, (G,).
+    """
     counts = np.bincount(data.group[data.group >= 0], minlength=data.n_groups)
     return np.asarray(counts / max(1, counts.sum()))
 
 
 def group_indicators(group: NDArray[np.int32], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Make one column for every group but the first, (n, G − 1); a row of unknown group gets the groups' shares."""
+    """Make one column for every group but the first.
+
+    Parameters
+    ----------
+    group : ndarray
+        Numbers of the groups, (n,); -1 is unknown.
+    shares : ndarray
+        Of `group_shares`, (G,).
+
+    Returns
+    -------
+    ndarray
+        (n, G − 1); a row of unknown group gets the groups' shares.
+    """
     codes = np.vstack([np.eye(len(shares)), shares])
     return codes[group, 1:]
 
 
 def contrast_rows(contrast: Contrast, data: RankingData, *, group_aware: bool = False) -> NDArray[np.float64]:
-    """Give c_j = C_j X of any bound contrast, (J, d), block by block, as `Moments.contrasts` does for pooled ones."""
+    """Give c_j = C_j X of any bound contrast, as `Moments.contrasts` does for pooled ones.
+
+    Parameters
+    ----------
+    contrast : Contrast
+        The contrast, bound to ``data``.
+    data, group_aware
+        As for `column_scale`.
+
+    Returns
+    -------
+    ndarray
+        (J, d).
+    """
     by_row = contrast.cells.tocsc()
     origin: Any = None
     means: Any = 0.0

@@ -194,7 +194,22 @@ def interval_of(
     signed: bool = False,
     seed: int = 0,
 ) -> Interval:
-    """Compute the interval of one statistic: from resampled ratios (r, replicates) if given, else analytically."""
+    """Compute the interval of one statistic.
+
+    Parameters
+    ----------
+    stat : Statistic
+        The statistic.
+    sample : ndarray or None
+        Resampled ratios, (r, replicates); None computes the interval analytically.
+    confidence, signed, seed
+        As in `interval`.
+
+    Returns
+    -------
+    Interval
+        NaN throughout where the statistic is not defined.
+    """
     method = METHODS[0] if sample is not None else METHODS[1]
     if stat.queries == 0 or not np.isfinite(stat.estimates).all():
         return Interval(stat.name, np.nan, np.nan, np.nan, confidence, method, stat.queries)
@@ -271,6 +286,18 @@ def unseen(queries: int, confidence: float) -> float:
     Were the share larger, this number of queries, none of which differs, would have a chance below
     (1 − confidence) / 2.
 
+    Parameters
+    ----------
+    queries : int
+        The number of queries in the data.
+    confidence : float
+        As in `interval`.
+
+    Returns
+    -------
+    float
+        The share.
+
     Examples
     --------
     >>> round(unseen(100, 0.95), 3)
@@ -288,6 +315,11 @@ def _widening(stat: Statistic, confidence: float) -> NDArray[np.float64]:
 
 def student(freedom: float, confidence: float) -> float:
     """Compute the two-sided limit of Student's t.
+
+    Parameters
+    ----------
+    freedom, confidence : float
+        Degrees of freedom, and the probability within the limit.
 
     Examples
     --------

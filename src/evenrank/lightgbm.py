@@ -81,7 +81,18 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     _objective: Any  # LGBMModel's: the parameter, or what stands in for it
 
     def set_params(self, **params: Any) -> FairLGBMRanker:
-        """Set parameters by name, this ranker's or LGBMRanker's, and return the ranker itself."""
+        """Set parameters by name.
+
+        Parameters
+        ----------
+        **params : Any
+            This ranker's parameters, or LGBMRanker's.
+
+        Returns
+        -------
+        FairLGBMRanker
+            The ranker itself.
+        """
         super().set_params(**params)
         # LGBMModel keeps what it is given for the library as well, which knows none of ours.
         for name in self.OURS:

@@ -326,6 +326,19 @@ def violation(
 
 
 def gamma_of(contrast: Contrast, values: NDArray[Any]) -> NDArray[Any]:
-    """Give Γ as a measure: NaN if a stratum lacks a group, where training would drop the term."""
+    """Give Γ as a measure: NaN if a stratum lacks a group, where training would drop the term.
+
+    Parameters
+    ----------
+    contrast : Contrast
+        The notion, bound to the rows.
+    values
+        As for `Contrast.means`.
+
+    Returns
+    -------
+    ndarray
+        A 0-d array, or (models,).
+    """
     gamma = contrast.violation(values)
     return np.full_like(gamma, np.nan) if contrast.pairs.missing else gamma

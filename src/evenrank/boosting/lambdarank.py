@@ -47,7 +47,18 @@ class LambdaRank:
     library: str = "lightgbm"
 
     def bind(self, relevance: NDArray[Any], query_ptr: NDArray[np.int64]) -> BoundLambdaRank:
-        """Apply the rule to lists: relevance (n,) in stored order, and the bounds of the lists, (q + 1,)."""
+        """Apply the rule to lists.
+
+        Parameters
+        ----------
+        relevance, query_ptr : ndarray
+            Labels in stored order, (n,), and the bounds of the lists, (q + 1,).
+
+        Returns
+        -------
+        BoundLambdaRank
+            The rule on these lists.
+        """
         return BoundLambdaRank(self, relevance, query_ptr)
 
     def gain(self, relevance: NDArray[Any]) -> NDArray[np.float64]:
@@ -101,7 +112,18 @@ class BoundLambdaRank:
             self.table = 1 / (1 + np.exp(point * rule.sigma))
 
     def gradient(self, scores: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Give first and second derivatives, (n,) each, for scores (n,) in stored order."""
+        """Give first and second derivatives of the loss.
+
+        Parameters
+        ----------
+        scores : ndarray
+            Of the rows in stored order, (n,).
+
+        Returns
+        -------
+        tuple of ndarray
+            float32, (n,) each.
+        """
         first, second = np.empty(len(self.label), np.float32), np.empty(len(self.label), np.float32)
         rule = self.rule
         _lambdas(

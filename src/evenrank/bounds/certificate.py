@@ -121,7 +121,22 @@ def certified(
 
 
 def certify(stat: Statistic, delta: float, *, method: str = "bernstein", list_length: int) -> Certificate:
-    """Compute `certified` from sums that were taken before."""
+    """Compute `certified` from sums that were taken before.
+
+    Parameters
+    ----------
+    stat : Statistic
+        The gap, of queries that played no part in training.
+    delta, method
+        As in `certified`.
+    list_length : int
+        The longest list there can be.
+
+    Returns
+    -------
+    Certificate
+        The gap and its limit.
+    """
     assert stat.pairs is not None
     low, high = cell_limits(stat, delta, method, list_length)
     estimate = float(stat.value(stat.estimates))
@@ -132,7 +147,20 @@ def certify(stat: Statistic, delta: float, *, method: str = "bernstein", list_le
 def cell_limits(
     stat: Statistic, delta: float, method: str, length: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Compute limits that hold for all compared cells' rates at once with probability 1 − δ, (cells,) each."""
+    """Compute limits that hold for all compared cells' rates at once with probability 1 − δ.
+
+    Parameters
+    ----------
+    stat, delta, method
+        As for `certify`.
+    length : int
+        The longest list there can be.
+
+    Returns
+    -------
+    tuple of ndarray
+        Lower and upper limits, (cells,) each; 0 and 1 for cells that are not compared.
+    """
     low, high = np.zeros(stat.sums.weights.width), np.ones(stat.sums.weights.width)
     rates = np.linspace(0, 1, GRID)
     keeps = _plausible(stat, rates, delta / max(1, len(stat.used)), method, length)

@@ -253,7 +253,7 @@ def larger_group(data: RankingData) -> Any:
     Parameters
     ----------
     data : RankingData
-        Rows with groups.
+        The rows to train on.
 
     Returns
     -------

@@ -15,7 +15,20 @@ from evenrank.rankers.matching import protected_code
 
 
 def regularized(method: Method, task: Task) -> Iterator[Part]:
-    """Train all groupings, notions and strengths together."""
+    """Train all groupings, notions and strengths together.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    task : Task
+        What it is run on.
+
+    Yields
+    ------
+    Part
+        Test scores, (n, strengths), of one grouping and notion.
+    """
     options = {"scale": task.scale, "seed": task.seed, **method.fixed, **task.settings}
     path = fairness_path(list(task.train), list(task.notions), task.strengths, task.solver, **options)
     size = len(task.strengths)

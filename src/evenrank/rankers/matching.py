@@ -77,7 +77,18 @@ def own_columns(X: Any, names: Sequence[str] | None, *, reorder: bool = False) -
 
 
 def unnamed(d: int) -> tuple[str, ...]:
-    """Name the features of an array without names: x0, x1, … of ``d`` features."""
+    """Name the features of an array without names: x0, x1, ….
+
+    Parameters
+    ----------
+    d : int
+        The number of features.
+
+    Returns
+    -------
+    tuple of str
+        The names.
+    """
     return tuple(f"x{j}" for j in range(d))
 
 

@@ -40,7 +40,20 @@ def header(ranker: Any) -> dict[str, Any]:
 
 
 def write(content: dict[str, Any], path: str | PathLike[str]) -> None:
-    """Write a model file's content, sealed with its digest; what could not be loaded again is not written."""
+    """Write a model file's content, sealed with its digest.
+
+    Parameters
+    ----------
+    content : dict
+        The header and the model.
+    path : str or path
+        The file to write.
+
+    Raises
+    ------
+    ConfigError
+        If it could not be loaded again; then nothing is written.
+    """
     plain = json.loads(json.dumps(content, default=_plain))
     wrong = broken_rule(plain["parameters"])
     if wrong:
@@ -63,7 +76,29 @@ def _plain(value: Any) -> Any:
 
 
 def need(content: dict[str, Any], key: str, *types: type, name: str) -> Any:
-    """Return an entry of the content, which must be of one of the types; ``name`` is the file's."""
+    """Take an entry of the content, which must be of one of the types.
+
+    Parameters
+    ----------
+    content : dict
+        The content of the file.
+    key : str
+        The name of the entry.
+    *types : type
+        What it may be.
+    name : str
+        The name that an error gives the file.
+
+    Returns
+    -------
+    value
+        The entry.
+
+    Raises
+    ------
+    DataError
+        If it is missing or of another type.
+    """
     value = content.get(key)
     if not isinstance(value, types) or isinstance(value, bool):
         raise DataError(f"{name}: {key!r} is missing or damaged; got {short(value)}.")
@@ -81,7 +116,27 @@ def names(content: dict[str, Any], key: str, *, name: str) -> tuple[Any, ...]:
 
 
 def numbers(key: str, values: Any, length: int, *, name: str) -> NDArray[np.float64]:
-    """Return finite numbers, of which there must be ``length``, as an array."""
+    """Take finite numbers as an array.
+
+    Parameters
+    ----------
+    key, name : str
+        What an error calls the entry and the file.
+    values : Any
+        The entry.
+    length : int
+        How many numbers there must be.
+
+    Returns
+    -------
+    ndarray
+        (length,).
+
+    Raises
+    ------
+    DataError
+        If they are not finite numbers, or not as many.
+    """
     if not isinstance(values, list) or len(values) != length or not all(map(is_number, values)):
         raise DataError(f"{name}: {key!r} must hold {length} finite numbers.")
     return np.asarray(values, float)
@@ -96,7 +151,20 @@ def checked_parameters(parameters: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def set_parameters(ranker: Any, content: dict[str, Any], name: str) -> None:
-    """Give a ranker the parameters of its file, which must be ones it has."""
+    """Give a ranker the parameters of its file, which must be ones it has.
+
+    Parameters
+    ----------
+    ranker : estimator
+        The ranker to set.
+    content, name
+        As for `need`.
+
+    Raises
+    ------
+    DataError
+        For a parameter that the ranker does not have or that breaks its rule.
+    """
     stored = checked_parameters(need(content, "parameters", dict, name=name), name)
     parameters = {RENAMED.get(key, key): value for key, value in stored.items() if key not in MACHINE}
     unknown = [key for key in parameters if key not in ranker.get_params()]

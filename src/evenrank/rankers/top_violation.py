@@ -32,19 +32,63 @@ class TopViolation:
         self.name = spec.gap_name
 
     def value(self, scores: NDArray[Any]) -> float:
-        """Give Γ of scores (n,)."""
+        """Give Γ of a ranking.
+
+        Parameters
+        ----------
+        scores : ndarray
+            Of the rows in stored order, (n,).
+
+        Returns
+        -------
+        float
+            Γ; NaN where the rows lack a group.
+        """
         return self.of_gaps(self.gaps(scores))
 
     def gaps(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Give the signed differences between the groups' shares in the top k, (J,), of scores (n,)."""
+        """Give the signed differences between the groups' shares in the top k.
+
+        Parameters
+        ----------
+        scores
+            As for `value`.
+
+        Returns
+        -------
+        ndarray
+            Signed differences, (J,).
+        """
         return self.contrast.gaps(Ranking(scores, self.data.query_ptr).top(self.k))
 
     def of_gaps(self, gaps: NDArray[Any]) -> float:
-        """Give Γ of signed differences (J,); NaN where the rows lack a group."""
+        """Give Γ of signed differences.
+
+        Parameters
+        ----------
+        gaps : ndarray
+            Signed differences, (J,), as of `gaps`.
+
+        Returns
+        -------
+        float
+            As for `value`.
+        """
         return float("nan") if self.contrast.pairs.missing else float(self.contrast.pairs.value(gaps))
 
     def value_if_own(self, relevance: NDArray[Any], scores: NDArray[Any]) -> float:
-        """Give Γ of scores (n,) if the relevance is that of these rows, else NaN: a metric gets other sets as well."""
+        """Give Γ if the relevance is that of these rows, else NaN: a metric gets other sets as well.
+
+        Parameters
+        ----------
+        relevance, scores : ndarray
+            (n,) each, in stored order.
+
+        Returns
+        -------
+        float
+            Γ, or NaN.
+        """
         expected = self.data.relevance.astype(np.float32)
         return self.value(scores) if np.array_equal(np.asarray(relevance, np.float32), expected) else float("nan")
 
