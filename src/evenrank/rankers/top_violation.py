@@ -37,7 +37,7 @@ class TopViolation:
         Parameters
         ----------
         scores : ndarray
-            Of the rows in stored order, (n,).
+            (n,), one per row in stored order.
 
         Returns
         -------
