@@ -177,7 +177,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         Returns
         -------
         ndarray
-            Scores, (n,), in the order of the rows.
+            One score per row, (n,), in the order of the rows.
         """
         if isinstance(X, RankingData):
             return X.to_caller(super().predict(columns(X, self.feature_names_), **kwargs))
