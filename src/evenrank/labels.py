@@ -93,19 +93,18 @@ def group_codes(
     label_of: dict[Any, Any] = {}
     for some in _few_at_a_time(array):
         label_of |= {value: value for value in dict.fromkeys(some.tolist()) if not is_missing(value)}
-    seen = list(label_of)
+    present = list(label_of)
     if names is not None:
         known = list(names)
         if len(set(known)) < len(known):
             raise DataError(f"group_names must differ; got {listed(known)}.")
-        if not set(seen) <= set(known):
-            is_code = {value: isinstance(value, int) and UNKNOWN <= value < len(known) for value in seen}
+        if not set(present) <= set(known):
+            is_code = {value: isinstance(value, int) and UNKNOWN <= value < len(known) for value in present}
             if not all(is_code.values()):
-                strange = min((value for value in seen if value not in known), key=is_code.__getitem__)
+                strange = min((value for value in present if value not in known), key=is_code.__getitem__)
                 raise DataError(f"group {strange!r} is neither in group_names ({listed(known)}) nor a code into them.")
-            label_of = {value: known[value] for value in seen if value != UNKNOWN}
-        seen = known
-    labels = tuple(_sorted_labels(seen))
+            label_of = {value: known[value] for value in present if value != UNKNOWN}
+    labels = tuple(_sorted_labels(present if names is None else known))
     code_of_label = {label: code for code, label in enumerate(labels)}
     code_of = {value: code_of_label[label] for value, label in label_of.items()}
     codes = (map(code_of.get, some.tolist(), repeat(UNKNOWN)) for some in _few_at_a_time(array))
@@ -158,10 +157,10 @@ def refuse_duplicates(
         again = np.flatnonzero(key[by_key[1:]] == key[by_key[:-1]])
         if len(again):
             stored = by_key[again[0] : again[0] + 2] + ptr[start]
-            one, two = (int(i) if order is None else int(order[i]) for i in stored)
+            first, second = (int(i) if order is None else int(order[i]) for i in stored)
             raise DataError(
-                f"{at(two)}: item {shown(items[stored[0]])} occurs twice in query "
-                f"{shown(query_ids[query[stored[0] - ptr[start]]])} (first at {at(one)}). Keep one row per item."
+                f"{at(second)}: item {shown(items[stored[0]])} occurs twice in query "
+                f"{shown(query_ids[query[stored[0] - ptr[start]]])} (first at {at(first)}). Keep one row per item."
             )
         start = stop
 

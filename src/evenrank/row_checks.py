@@ -32,7 +32,7 @@ class MappedPages:
         self._read = 0
 
     def read(self, size: int) -> None:
-        """So many bytes were read."""
+        """Note that ``size`` bytes were read; pages are given back when they are many."""
         self._read += size
         if self._map is not None and self._read >= self.KEEP:
             self._read = 0
@@ -150,9 +150,9 @@ def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray
             array = array.astype(np.float64)
         except (TypeError, ValueError):
             row = next(i for i, value in enumerate(array) if not is_number(value))
-            found = shown(array[row])
             raise DataError(
-                f"{at(row)}: {what} must be a finite number ≥ 0; got {found}. Drop the row or fill the value."
+                f"{at(row)}: {what} must be a finite number ≥ 0; got {shown(array[row])}. "
+                "Drop the row or fill the value."
             ) from None
     numbers = array.astype(np.float64)
     bad = ~(np.isfinite(numbers) & (numbers >= 0))

@@ -59,8 +59,8 @@ def read_ranked_rows(
 
 def need_groups(data: RankingData, file: list[Path], advice: str) -> None:
     if data.n_groups < 2:
-        found = f"only {data.group_names[0]!r}" if data.n_groups else "no group labels"
-        raise DataError(f"{file[0]}: at least two groups are needed, to compare them; found {found}. {advice}")
+        present = f"only {data.group_names[0]!r}" if data.n_groups else "no group labels"
+        raise DataError(f"{file[0]}: at least two groups are needed, to compare them; found {present}. {advice}")
 
 
 def warn_if_tied(scores: NDArray[Any], data: RankingData) -> None:
@@ -73,7 +73,7 @@ def as_json(value: Any) -> str:
     """JSON in which characters that a terminal obeys, and halves of pairs, are written as escapes."""
     ascii_only = "utf" not in (sys.stdout.encoding or "utf-8").lower()
     text = json.dumps(show.plain(value), ensure_ascii=ascii_only, indent=1, allow_nan=False)
-    return OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def print_json(value: Any) -> None:

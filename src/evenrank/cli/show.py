@@ -174,12 +174,12 @@ def _column(values: NDArray[Any]) -> list[Any]:
     return [None if value is None else str(value) for value in listed]
 
 
-def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
+def bounds(assumptions: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
     """Print the bounds side by side, then the plan; vacuous ones are called so."""
     line(
-        f"{asked['queries']:,} queries of {asked['list_length']} items, {asked['n_features']} features, "
-        f"confidence {1 - asked['delta']:.0%}. An addition of 0.05 to a gap of 0.10 that was seen\n"
-        "means: at most 0.15 on new queries."
+        f"{assumptions['queries']:,} queries of {assumptions['list_length']} items, "
+        f"{assumptions['n_features']} features, confidence {1 - assumptions['delta']:.0%}. "
+        "An addition of 0.05 to a gap of 0.10 that was seen\nmeans: at most 0.15 on new queries."
     )
     table = new_table("What to add to a gap seen")
     for name in ("notion", "rarest share", "theorem*", "lemma*", "certified (Hoeffding)"):
@@ -196,7 +196,7 @@ def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
             limits = ["vacuous" if limit.vacuous else f"{limit.bound:.3f}" for limit in row["certified"].values()]
             certified.add_row(spoken(row["notion"]), f"{row['certified']['bernstein'].estimate:.3f}", *limits)
         console().print(certified)
-    plan = new_table(f"Queries needed to add at most {asked['epsilon']:g}")
+    plan = new_table(f"Queries needed to add at most {assumptions['epsilon']:g}")
     for name in ("notion", "theorem*", "lemma*", "certified (Hoeffding)"):
         plan.add_column(name, justify="left" if name == "notion" else "right")
     for row in rows:

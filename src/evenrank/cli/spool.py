@@ -27,13 +27,15 @@ def spooled(path: Path, folder: Path) -> Path:
     for copy, name in _NAMES.items():
         if name == named and Path(copy).is_relative_to(folder):
             return Path(copy)
-    own = folder / str(len(_NAMES))
-    own.mkdir()
-    _copy(path, own / "part")
+    copy_folder = folder / str(len(_NAMES))
+    copy_folder.mkdir()
+    _copy(path, copy_folder / "part")
     standard = named in (STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
-    told = {suffix.lower() for suffix in path.suffixes} & _SUFFIXES
-    final = own / (path.name if told else f"{'stdin' if standard else 'pipe'}{_suffix(own / 'part')}")
-    (own / "part").rename(final)
+    known_suffixes = {suffix.lower() for suffix in path.suffixes} & _SUFFIXES
+    final = copy_folder / (
+        path.name if known_suffixes else f"{'stdin' if standard else 'pipe'}{_suffix(copy_folder / 'part')}"
+    )
+    (copy_folder / "part").rename(final)
     _NAMES[os.fspath(final)] = named
     return final
 

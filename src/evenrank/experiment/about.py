@@ -138,8 +138,8 @@ class About:
         values = {name: value for name, value in values.items() if value is not None or name == "scale"}
         for name, kind in PARTS.items():
             if isinstance(values.get(name), Mapping):
-                own = {part.name for part in fields(kind)}
-                values[name] = kind(**{key: value for key, value in values[name].items() if key in own})
+                part_names = {part.name for part in fields(kind)}
+                values[name] = kind(**{key: value for key, value in values[name].items() if key in part_names})
         if "notions" in values:
             values["notions"] = tuple(values["notions"])
         return cls(**values)
@@ -155,9 +155,9 @@ class About:
 
     def shares_of(self, grouping: str) -> dict[str, float]:
         """The groups of a grouping, in the order of their numbers, with their shares of the rows."""
-        own = self.groups.get(grouping)
-        if isinstance(own, Mapping):
-            return dict(own)
+        groups = self.groups.get(grouping)
+        if isinstance(groups, Mapping):
+            return dict(groups)
         by_grouping = any(isinstance(shares, Mapping) for shares in self.groups.values())
         return {} if by_grouping else dict(self.groups)
 
@@ -185,7 +185,7 @@ def about_plan(plan: Plan, seed: int, spread: str, repeats: int) -> About:
         seed=int(seed),
         solver=plan.solver,
         scale=plan.scale,
-        settings={name: dict(own) for name, own in plan.settings.items()},
+        settings={name: dict(method_settings) for name, method_settings in plan.settings.items()},
         notions=plan.notions,
         tested=next(iter(plan.tested.values())).n_queries,
         tested_each=_tested_each(plan),
@@ -205,8 +205,8 @@ def about_run(config: Mapping[str, Any], models: int, seconds: float, done: int)
     noted = {name: asked[name] for name in ("solver", "scale", "settings", "notions")}
     noted |= {"folds": len(splits), "seed": min(seed for _, seed in splits)}
     took = {"models": models, "seconds": seconds, "blocks": Blocks(done, len(asked["blocks"]))}
-    made = {"fingerprint": config["data"]["fingerprint"], "versions": config["versions"], "made": config["made"]}
-    return About.from_dict({**noted, **config["about"], **took, **made})
+    origin = {"fingerprint": config["data"]["fingerprint"], "versions": config["versions"], "made": config["made"]}
+    return About.from_dict({**noted, **config["about"], **took, **origin})
 
 
 def made_now(methods: Sequence[str]) -> dict[str, Any]:

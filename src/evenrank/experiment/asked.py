@@ -42,8 +42,8 @@ def checked_groupings(data: RankingData | Mapping[str, RankingData], what: str) 
     groupings = {ONE: data} if isinstance(data, RankingData) else dict(data) if isinstance(data, Mapping) else {}
     first = next(iter(groupings.values()), None)
     if first is None or not all(isinstance(grouping, RankingData) for grouping in groupings.values()):
-        given = repr(data) if isinstance(data, Mapping) else type(data).__name__
-        raise DataError(f"{what} must be a RankingData, or groupings of one by name; got {given}.")
+        described = repr(data) if isinstance(data, Mapping) else type(data).__name__
+        raise DataError(f"{what} must be a RankingData, or groupings of one by name; got {described}.")
     for name, grouping in groupings.items():
         if grouping.features is not first.features:
             raise DataError(f"{what}: grouping {name!r} has other rows; make groupings with RankingData.with_group.")
@@ -96,32 +96,32 @@ def splits_of(
 
 
 def _seeds(seeds: int | Sequence[int] | None, seed: int) -> list[int]:
-    given: Any = seeds
-    if isinstance(given, Iterable) and not isinstance(given, str):
-        chosen = list(given)
+    requested: Any = seeds
+    if isinstance(requested, Iterable) and not isinstance(requested, str):
+        chosen = list(requested)
         if not chosen:
             raise ConfigError("seeds must be a number ≥ 1 or whole numbers ≥ 0; got none.")
     else:
-        count = 1 if given is None else given
+        count = 1 if requested is None else requested
         check_number(count, "seeds", least=1, most=MOST_SEEDS, whole=True)
         chosen = list(range(seed, seed + count))
-    for each in chosen:
-        check_number(each, "seeds", least=0, most=LARGEST_SEED, whole=True)
-    return list(dict.fromkeys(int(each) for each in chosen))
+    for number in chosen:
+        check_number(number, "seeds", least=0, most=LARGEST_SEED, whole=True)
+    return list(dict.fromkeys(int(number) for number in chosen))
 
 
 def grid_of(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) -> NDArray[np.float64]:
     """The distinct strengths and 0, ascending."""
-    given = strengths.get(method) if isinstance(strengths, Mapping) else strengths
-    if given is None:
+    requested = strengths.get(method) if isinstance(strengths, Mapping) else strengths
+    if requested is None:
         return METHODS[method].strength.grid()
-    given = unmasked(given, "strengths")
+    requested = unmasked(requested, "strengths")
     try:
-        grid = np.asarray(given, dtype=np.float64).ravel()
+        grid = np.asarray(requested, dtype=np.float64).ravel()
     except (TypeError, ValueError):
         grid = np.array([np.nan])
     if not (np.isfinite(grid) & (grid >= 0)).all():
-        raise ConfigError(f"strengths must be finite numbers ≥ 0; got {given!r}.")
+        raise ConfigError(f"strengths must be finite numbers ≥ 0; got {requested!r}.")
     strength = METHODS[method].strength
     if not (grid < strength.below).all():
         raise ConfigError(

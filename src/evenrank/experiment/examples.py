@@ -32,9 +32,11 @@ class Examples:
 
     Attributes
     ----------
-    queries : one dictionary each: id, title, and items with id, title, relevance, relevant and a group a grouping
-    tops : (method, grouping, notion, k) → (queries, places, strengths) item numbers, -1 where a list is shorter or the
-        query was never tested
+    queries : list of dict
+        One per query: id, title, and items with id, title, relevance, relevant and one group per grouping.
+    tops : dict
+        (method, grouping, notion, k) → item numbers, (queries, places, strengths); -1 where a list is shorter or the
+        query was never tested.
     """
 
     queries: list[dict[str, Any]]
@@ -70,7 +72,7 @@ def describe(
 ) -> list[dict[str, Any]]:
     """The chosen queries and their items in plain values, items in stored order."""
     data = next(iter(groupings.values()))
-    told = titles or Titles({}, {})
+    known_titles = titles or Titles({}, {})
     labels = {name: group_texts(grouping) for name, grouping in groupings.items()}
     out = []
     for query in queries.tolist():
@@ -87,13 +89,15 @@ def describe(
             items.append(
                 {
                     "id": str(item),
-                    "title": str(told.item.get(item, item if data.item_ids is not None else f"item {place + 1}")),
+                    "title": str(
+                        known_titles.item.get(item, item if data.item_ids is not None else f"item {place + 1}")
+                    ),
                     "relevance": float(data.relevance[row]),
                     "relevant": bool(data.relevant[row]),
                     "groups": groups,
                 }
             )
-        out.append({"id": str(key), "title": str(told.query.get(key, key)), "items": items})
+        out.append({"id": str(key), "title": str(known_titles.query.get(key, key)), "items": items})
     return out
 
 

@@ -22,17 +22,17 @@ def run_blocks(
     progress: Callable[[float], None] | None,
 ) -> list[dict[str, Any]]:
     """Run the blocks that are not among the records yet, writing each down as it is finished."""
-    said: set[str] = set()
+    relayed: set[str] = set()
     done = {Block(**record["block"]) for record in records}
     todo = [block for block in plan.blocks if block not in done]
-    _relay(records, said)
+    _relay(records, relayed)
     if progress is not None and records:
         progress(len(records) / len(plan.blocks))
     for record in _results(plan, todo, n_jobs):
         if journal is not None:
             journal.append(record)
         records.append(record)
-        _relay([record], said)
+        _relay([record], relayed)
         if progress is not None:
             progress(len(records) / len(plan.blocks))
     return records
@@ -76,10 +76,10 @@ def _follow(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _relay(records: Sequence[dict[str, Any]], said: set[str]) -> None:
+def _relay(records: Sequence[dict[str, Any]], relayed: set[str]) -> None:
     """Each of the blocks' warnings once."""
     for record in records:
         for message in record["warnings"]:
-            if message not in said:
-                said.add(message)
+            if message not in relayed:
+                relayed.add(message)
                 warnings.warn(message, DataWarning, stacklevel=4)

@@ -94,8 +94,8 @@ def sweep(
     tests = None if test is None else asked.checked_groupings(test, "test")
     if tests is not None:
         asked.refuse_other_groups(groupings, tests)
-    for name, own in (settings or {}).items():
-        METHODS[choose(name, METHODS, what="a method of settings")].check_settings(own)
+    for name, method_settings in (settings or {}).items():
+        METHODS[choose(name, METHODS, what="a method of settings")].check_settings(method_settings)
     for name in chosen:
         if METHODS[name].extra:
             require(METHODS[name].extra)

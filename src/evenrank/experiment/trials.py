@@ -186,8 +186,8 @@ class Sweep:
 
     def trials(self) -> Iterator[Trial]:
         for row in self.frame().iter_rows(named=True):
-            own = {name: row.pop(name) for name in KEYS if name in row}
-            yield Trial(values=row, **own)
+            identity = {name: row.pop(name) for name in KEYS if name in row}
+            yield Trial(values=row, **identity)
 
     def curve(
         self,
@@ -275,7 +275,7 @@ class Sweep:
         return self.page(self, whole=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints: the configuration and, for each curve, its means, errors and what comes free."""
+        """Give what `--json` prints: the configuration and, for each curve, its means, errors and reductions."""
         return {"about": self.about.to_dict(), "curves": [_described(curve) for curve in self.curves()]}
 
 

@@ -90,9 +90,9 @@ def load_table(text: Text, separator: str, expected: Sequence[str], needed: Sequ
             f"{text.name}: parts of one table must have the same columns; "
             f"got {listed(names)} where the first file has {listed(expected)}."
         )
-    found = scan(text, separator.encode())
-    refuse_ragged(found, text, len(names), "as the header has")
-    body = found.without_blanks()[found.first_stop :]
+    records = scan(text, separator.encode())
+    refuse_ragged(records, text, len(names), "as the header has")
+    body = records.without_blanks()[records.first_stop :]
     # Positions as names: a header may hold empty names, which polars would invent others for.
     schema = {str(j): pl.String() for j in range(len(names))}
     at = [names.index(name) for name in needed]
@@ -104,7 +104,7 @@ def load_table(text: Text, separator: str, expected: Sequence[str], needed: Sequ
         except pl.exceptions.PolarsError as error:
             reason = str(error).splitlines()[0]
             raise DataError(f"{text.name}: the file cannot be read as a table ({reason}).") from None
-    if frame.height != len(found.lines) - 1:
+    if frame.height != len(records.lines) - 1:
         raise DataError(f"{text.name}: the file cannot be read as a table. Check its quotes and line ends.")
     frame = frame.select(pl.col(str(j)).replace("", None).alias(names[j]) for j in at)
-    return TextTable(frame, found.lines[1:], text)
+    return TextTable(frame, records.lines[1:], text)

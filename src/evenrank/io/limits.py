@@ -22,9 +22,9 @@ _CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_i
 
 def byte_limit() -> int:
     """Bytes that one table may take."""
-    asked = _asked()
-    if asked is not None:
-        return asked
+    setting = _from_environment()
+    if setting is not None:
+        return setting
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not POSIX
@@ -38,10 +38,10 @@ def byte_limit() -> int:
 def unpacked_limit(packed: int) -> int:
     """Bytes that a compressed text of ``packed`` bytes may unpack to."""
     limit = byte_limit()
-    return limit if _asked() is not None else min(limit, max(UNPACKED_ANYWAY, UNPACKED_TIMES * packed))
+    return limit if _from_environment() is not None else min(limit, max(UNPACKED_ANYWAY, UNPACKED_TIMES * packed))
 
 
-def _asked() -> int | None:
+def _from_environment() -> int | None:
     written = os.environ.get(VARIABLE, "").strip()
     if not written:
         return None

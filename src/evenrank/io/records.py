@@ -129,7 +129,7 @@ def _line(data: bytes, position: int) -> int:
 
 
 def refuse_ragged(records: Records, text: Text, n_fields: int, why: str) -> None:
-    """Every record must have so many fields; the first that has not is the error."""
+    """Raise a DataError at the first record that has not ``n_fields`` fields; ``why`` says where the number is from."""
     ragged = records.fields != n_fields
     if ragged.any():
         first = int(np.argmax(ragged))

@@ -76,11 +76,11 @@ def _load(text: Text, names: Sequence[str]) -> tuple[pl.DataFrame, Locate]:
     tidy = Text(data.replace(b" \n", b"\n").replace(b"\n ", b"\n").lstrip(b" "), text.paths, text.first_lines)
     if not tidy.data.strip():
         raise DataError(f"{text.name}: the file is empty; at least one row is needed.")
-    found = scan(tidy, b" ", quotes=False)
-    refuse_ragged(found, text, len(names), f"{' '.join(names)!r}")
+    records = scan(tidy, b" ", quotes=False)
+    refuse_ragged(records, text, len(names), f"{' '.join(names)!r}")
     schema = {name: pl.String() for name in names}
-    frame = pl.read_csv(found.without_blanks(), has_header=False, separator=" ", schema=schema, quote_char=None)
-    return frame, lambda row: text.place(int(found.lines[row]))
+    frame = pl.read_csv(records.without_blanks(), has_header=False, separator=" ", schema=schema, quote_char=None)
+    return frame, lambda row: text.place(int(records.lines[row]))
 
 
 def _judged(qrels: pl.DataFrame, at: Locate) -> pl.DataFrame:
