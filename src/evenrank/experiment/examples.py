@@ -20,7 +20,15 @@ PLACES = 10  # the most places kept of a list
 
 @dataclass(frozen=True)
 class Titles:
-    """Texts to show instead of ids: query id → text and item id → text; an id without one is shown itself."""
+    """Texts to show instead of ids; an id without a text is shown itself.
+
+    Attributes
+    ----------
+    query : mapping
+        Query id → text.
+    item : mapping
+        Item id → text.
+    """
 
     query: Mapping[Any, str]
     item: Mapping[Any, str]
@@ -44,9 +52,23 @@ class Examples:
 
 
 def choose_queries(groupings: Mapping[str, RankingData], number: int, least: int, seed: int) -> NDArray[np.int64]:
-    """Up to ``number`` queries, by number, whose lists are longer than ``least`` and have two groups of a grouping.
+    """Draw queries with lists longer than ``least`` and two groups of a grouping; if there are none, any queries.
 
-    The choice depends on the ids and the seed alone. If no query qualifies, any may be chosen.
+    Parameters
+    ----------
+    groupings : mapping of str to RankingData
+        The same rows under each grouping.
+    number : int
+        The most queries to draw.
+    least : int
+        Lists must be longer than this.
+    seed : int
+        The choice depends on it and on the ids alone.
+
+    Returns
+    -------
+    ndarray of int
+        The queries' numbers, ascending.
     """
     data = next(iter(groupings.values()))
     mixed = np.zeros(data.n_queries, bool)
@@ -62,7 +84,7 @@ def choose_queries(groupings: Mapping[str, RankingData], number: int, least: int
 
 
 def group_texts(data: RankingData) -> list[str]:
-    """The groups' names as texts that differ as the names do: 1 and "1" are two groups."""
+    """Write the groups' names as texts that differ as the names do: 1 and "1" are two groups."""
     texts = [str(name) for name in data.group_names]
     return texts if len(set(texts)) == len(texts) else [repr(name) for name in data.group_names]
 
@@ -70,7 +92,22 @@ def group_texts(data: RankingData) -> list[str]:
 def describe(
     groupings: Mapping[str, RankingData], queries: NDArray[np.int64], titles: Titles | None
 ) -> list[dict[str, Any]]:
-    """The chosen queries and their items in plain values, items in stored order."""
+    """Describe the queries and their items in plain values, items in stored order.
+
+    Parameters
+    ----------
+    groupings : mapping of str to RankingData
+        The same rows under each grouping.
+    queries : ndarray of int
+        The queries' numbers.
+    titles : Titles or None
+        Texts to show instead of ids.
+
+    Returns
+    -------
+    list of dict
+        As in `Examples.queries`.
+    """
     data = next(iter(groupings.values()))
     known_titles = titles or Titles({}, {})
     labels = {name: group_texts(grouping) for name, grouping in groupings.items()}
@@ -102,7 +139,24 @@ def describe(
 
 
 def top_places(scores: NDArray[Any], data: RankingData, queries: NDArray[np.int64], places: int) -> NDArray[np.int16]:
-    """Item numbers within the query in ranked order, (queries, places, models); scores (n, models) in stored order."""
+    """Find which items stand in the top places of some queries.
+
+    Parameters
+    ----------
+    scores : ndarray
+        (n, models), in stored order.
+    data : RankingData
+        The rows.
+    queries : ndarray of int
+        The queries' numbers.
+    places : int
+        The number of places.
+
+    Returns
+    -------
+    ndarray of int16
+        Item numbers within the query, (queries, places, models); -1 where a list is shorter.
+    """
     out = np.full((len(queries), places, scores.shape[1]), -1, np.int16)
     for number, query in enumerate(queries.tolist()):
         rows = slice(data.query_ptr[query], data.query_ptr[query + 1])
@@ -113,12 +167,18 @@ def top_places(scores: NDArray[Any], data: RankingData, queries: NDArray[np.int6
 
 
 def pack(top: NDArray[np.int16]) -> dict[str, Any]:
-    """As plain text that fits into a line of JSON."""
+    """Compress an array into plain text that fits into a line of JSON."""
     return {"shape": list(top.shape), "zlib": base64.b64encode(zlib.compress(top.astype("<i2").tobytes(), 6)).decode()}
 
 
 def unpack(packed: Mapping[str, Any]) -> NDArray[np.int16]:
-    """What was packed; a ValueError if it does not fill its shape, and never more memory than the shape asks for."""
+    """Give back what `pack` compressed, taking no more memory than its shape needs.
+
+    Raises
+    ------
+    ValueError
+        The content is damaged or does not fill its shape.
+    """
     size = 2 * math.prod(packed["shape"])
     try:
         stream = zlib.decompressobj()

@@ -21,7 +21,26 @@ def run_blocks(
     n_jobs: int,
     progress: Callable[[float], None] | None,
 ) -> list[dict[str, Any]]:
-    """Run the blocks that are not among the records yet, writing each down as it is finished."""
+    """Run the blocks that are not among the records yet, writing each down as it is finished.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to run.
+    records : list of dict
+        Those of the blocks already finished; the new ones are added to it.
+    journal : Journal or None
+        Where each record is written.
+    n_jobs : int
+        The number of processes; -1 is one per core.
+    progress : callable or None
+        Called with the fraction done.
+
+    Returns
+    -------
+    list of dict
+        One record per block, in the order they were finished.
+    """
     relayed: set[str] = set()
     done = {Block(**record["block"]) for record in records}
     todo = [block for block in plan.blocks if block not in done]
