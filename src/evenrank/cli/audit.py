@@ -126,7 +126,7 @@ def audit(
 
 
 def intersection(grouped: list[RankingData]) -> RankingData:
-    """The same rows by all attributes at once, labelled "female & young"; unknown if any of them is."""
+    """Group the same rows by all attributes at once, labelled "female & young"; unknown if any of them is."""
     labels = [data.to_caller(np.array([*map(str, data.group_names), None], object)[data.group]) for data in grouped]
     joined = [None if None in row else " & ".join(row) for row in zip(*labels, strict=True)]
     return grouped[0].with_group(np.array(joined, object))

@@ -56,7 +56,7 @@ _inputs: ContextVar[dict[Path, Input]] = ContextVar("inputs of the command")
 
 
 def roles(command: Callable[..., Any]) -> dict[str, Input | Output]:
-    """The parameters of a command that are paths, and what is done with each."""
+    """Find the parameters of a command that are paths, and what is done with each."""
     role_of: dict[str, Input | Output] = {}
     for name, hint in get_type_hints(command, include_extras=True).items():
         marks = [mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Input | Output)]
@@ -70,7 +70,7 @@ def _holds_path(hint: Any) -> bool:
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, which first refuses an output that is one of its inputs and takes pipes for the files they hold."""
+    """Wrap a command: first it refuses an output that is one of its inputs, and takes pipes for the files they hold."""
     parts = roles(command)
     read = {name: role for name, role in parts.items() if isinstance(role, Input)}
 

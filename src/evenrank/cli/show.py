@@ -33,6 +33,7 @@ AT_NO_LOSS = ("gap\nat 0", "gap at\nno loss", "reduced\nby", "NDCG\nat 0", "NDCG
 
 
 def console() -> Console:
+    """Make a console that neither colours numbers nor fixes its width."""
     return Console(highlight=False, width=None)
 
 
@@ -145,7 +146,19 @@ def sweep(result: Sweep, subtitle: str) -> None:
 
 
 def ranked_frame(scores: NDArray[np.float64], data: RankingData, top: int | None, names: dict[str, str | None]) -> Any:
-    """Order rows by query (in file order), best first, under the file's own names; ties go by item id, or by row."""
+    """Order rows by query (in file order), best first; ties go by item id, or by row.
+
+    Parameters
+    ----------
+    scores : ndarray
+        In the caller's row order, (n,).
+    data : RankingData
+        The rows.
+    top : int or None
+        The number of places to keep per query; None keeps all.
+    names : dict
+        What the file calls "query", "item", "relevance" (None to leave it out) and "group".
+    """
     import polars as pl
 
     columns: dict[str, Any] = {names["query"] or "qid": _column(data.query_ids[data.query_of_row])}
@@ -175,7 +188,17 @@ def _column(values: NDArray[Any]) -> list[Any]:
 
 
 def bounds(assumptions: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
-    """Print the bounds side by side, then the plan; vacuous ones are called so."""
+    """Print the bounds side by side, then the plan; vacuous ones are called so.
+
+    Parameters
+    ----------
+    assumptions : dict
+        The number of queries, the list length, the number of features, delta and epsilon.
+    rows : list of dict
+        One per notion: its rarest share, the bounds and the queries needed.
+    k : int
+        The cut-off of the certified bounds.
+    """
     line(
         f"{assumptions['queries']:,} queries of {assumptions['list_length']} items, "
         f"{assumptions['n_features']} features, confidence {1 - assumptions['delta']:.0%}. "
@@ -222,6 +245,7 @@ WRITERS: dict[str, Callable[[Any, BytesIO], Any]] = {
 
 
 def as_bytes(frame: Any, write: Callable[[Any, BytesIO], Any]) -> bytes:
+    """Give what one of the `WRITERS` writes of a frame."""
     buffer = BytesIO()
     write(frame, buffer)
     return buffer.getvalue()
@@ -243,6 +267,7 @@ def plain(value: Any) -> Any:
 
 
 def with_short_error(value: float, error: float) -> str:
+    """Write a mean and its error without the spaces and zeros that a narrow table has no room for."""
     return with_error(value, error).replace(" ± ", "±").replace("±0.", "±.")
 
 

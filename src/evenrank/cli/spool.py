@@ -20,7 +20,7 @@ _NAMES: dict[str, str] = {}
 
 
 def spooled(path: Path, folder: Path) -> Path:
-    """The path itself if it is a file or a folder (or nothing), else a copy of what the pipe holds in ``folder``."""
+    """Copy what a pipe holds into ``folder``; a file, a folder or a path where there is nothing stays as it is."""
     named = str(path)
     if named != STDIN and (not path.exists() or path.is_dir() or (path.is_file() and path.parent not in _FOLDERS)):
         return path
@@ -41,7 +41,7 @@ def spooled(path: Path, folder: Path) -> Path:
 
 
 def as_named(text: str) -> str:
-    """The text with the user's names of pipes in the place of those of their copies."""
+    """Put the user's names of pipes in the place of those of their copies."""
     for copy, named in _NAMES.items():
         text = text.replace(copy, named)
     return text

@@ -236,7 +236,7 @@ class Sweep:
         method, grouping : str, optional
             By default the first of the sweep.
         quality : str
-            "ndcg", "precision" or "recall".
+            "ndcg" or "precision".
 
         Raises
         ------

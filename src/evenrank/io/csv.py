@@ -31,7 +31,17 @@ class TextTable:
 
 
 def read_csv(paths: Sequence[Path], columns: Columns, *, separator: str = ",") -> RankingData:
-    """Rows of tables that share a header; each row must have as many fields as its header."""
+    """Read tables that share a header; each row must have as many fields as its header.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, read as one.
+    columns : Columns
+        The caller's choice of columns.
+    separator : str
+        Between fields: one character.
+    """
     columns.refuse_trec("a table")
     texts = [load_text([path]) for path in paths]
     names = header(texts[0], separator)
@@ -56,7 +66,7 @@ def read_csv(paths: Sequence[Path], columns: Columns, *, separator: str = ",") -
 
 
 def header(text: Text, separator: str) -> list[str]:
-    """The names on the first line that is not blank; a name may be empty, but none may occur twice."""
+    """Read the names on the first line that is not blank; a name may be empty, but none may occur twice."""
     first = text.data.lstrip(b"\r\n")
     if not first:
         raise DataError(f"{text.name}: the file is empty; a header and at least one row are needed.")
@@ -83,7 +93,19 @@ def _first_record(data: bytes) -> bytes:
 
 
 def load_table(text: Text, separator: str, expected: Sequence[str], needed: Sequence[str]) -> TextTable:
-    """The needed columns of one file, whose header must have the expected names in some order."""
+    """Read the needed columns of one file.
+
+    Parameters
+    ----------
+    text : Text
+        The file's content.
+    separator : str
+        Between fields.
+    expected : sequence of str
+        The names its header must have, in any order.
+    needed : sequence of str
+        The columns to read.
+    """
     names = header(text, separator)
     if sorted(names) != sorted(expected):
         raise DataError(

@@ -23,10 +23,17 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read_jsonl(paths: Sequence[Path], columns: Columns) -> RankingData:
-    """Rows of one or more files of JSON objects; a key absent from an object is a missing value.
+    """Read files of JSON objects, one per line; a key absent from an object is a missing value.
 
     A key may occur once per object. ``NaN`` and ``Infinity``, which Python writes, are numbers. A column of numbers
     and text is text; integers beyond 64 bits are too, as ids.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, read as one.
+    columns : Columns
+        The caller's choice of columns.
     """
     columns.refuse_trec("a table")
     text = load_text(paths)

@@ -27,10 +27,17 @@ BLOCK_BYTES = 1 << 24
 
 
 def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
-    """Rows of one or more files. ``group``, ``sample_weight`` and ``score`` name a feature by its number.
+    """Read LETOR files. ``group``, ``sample_weight`` and ``score`` name a feature by its number.
 
     The format has no group column, so the default ``"group"`` means none; ``item="docid"`` takes ids from
     comments such as ``# docid = GX008-86``. Of several ``features`` asked for, those that never occur are 0.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, read as one.
+    columns : Columns
+        The caller's choice of features.
     """
     columns.refuse_trec("a LETOR file")
     text = load_text(paths)

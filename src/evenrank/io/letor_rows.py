@@ -31,7 +31,17 @@ class LetorRows:
 
 
 def parse_rows(data: bytes, text: Text, line: int) -> LetorRows:
-    """Parse a block of whole lines that follows ``line`` others of the text."""
+    """Parse a block of whole lines.
+
+    Parameters
+    ----------
+    data : bytes
+        The block.
+    text : Text
+        The text it is a part of, for errors.
+    line : int
+        The number of lines before it.
+    """
     rows = parse_at_once(data, line)
     return parse_by_line(data, text, line) if rows is None else rows
 

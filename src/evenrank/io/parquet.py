@@ -27,7 +27,15 @@ T = TypeVar("T")
 
 
 def read_parquet(paths: Sequence[Path], columns: Columns) -> RankingData:
-    """Rows of files that share their columns; rows are counted from 0 in each file."""
+    """Read Parquet files that share their columns; errors count rows from 0 in each file.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, read as one.
+    columns : Columns
+        The caller's choice of columns.
+    """
     columns.refuse_trec("a table")
     chosen = plan(_names(paths[0]), columns, str(paths[0]))
     _refuse_bombs(paths, len(chosen.needed))

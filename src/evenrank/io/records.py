@@ -29,13 +29,24 @@ class Records:
     blanks: NDArray[np.int64]
 
     def without_blanks(self) -> bytes:
+        """Give the text without its blank lines."""
         if not len(self.blanks):
             return self.data
         return np.delete(np.frombuffer(self.data, np.uint8), self.blanks).tobytes()
 
 
 def scan(text: Text, separator: bytes, *, quotes: bool = True) -> Records:
-    """Find the records of text that ends with a newline; with ``quotes``, newlines inside "…" do not end one."""
+    """Find the records of text that ends with a newline.
+
+    Parameters
+    ----------
+    text : Text
+        The files' content.
+    separator : bytes
+        The byte between fields.
+    quotes : bool
+        Whether newlines and separators inside "…" belong to the field.
+    """
     data = text.data
     array = np.frombuffer(data, np.uint8)
     quoted = quotes and b'"' in data

@@ -175,7 +175,7 @@ def _reader(path: PathLike | Sequence[PathLike], columns: Columns, format: str |
 
 
 def format_of(paths: Sequence[Path]) -> str:
-    """The name of the format that the files' suffixes, which must agree, stand for."""
+    """Look up the format that the files' suffixes, which must agree, stand for."""
     by_suffix = {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}
     first_of: dict[str, Path] = {}
     for path in paths:

@@ -26,11 +26,18 @@ _SPACES = bytes.maketrans(b"\t\r", b"  ")
 
 
 def read_trec(paths: Sequence[Path], columns: Columns) -> RankingData:
-    """The run's scores as the only feature, ``score``; as in trec_eval, the rank column is not looked at.
+    """Read a run's scores as the only feature, ``score``; as in trec_eval, the rank column is not looked at.
 
     Relevance comes from ``qrels`` (0 for an item nobody judged; negative judgements count as 0). Judged items
     that the run did not retrieve are added below those it did, tied at the query's lowest score − 1, so that
     recall, ideal DCG and equal opportunity count them. Without ``qrels`` every relevance is 0.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The run's files, read as one.
+    columns : Columns
+        The caller's choice, with ``qrels`` and ``groups``.
     """
     _refuse_columns(columns)
     run, places = _load(load_text(paths), RUN)
