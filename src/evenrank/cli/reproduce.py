@@ -24,7 +24,7 @@ from evenrank.paper.reproduce import reproduce as run
 from evenrank.progress import bar
 
 FEW_QUERIES = 5000  # fewer give the paper's five epochs too few batches to move the weights
-TITLED = 20_000  # more queries than this and their texts would take longer to read than they are worth
+TITLED = 20_000  # the texts of more queries take too long to read
 NONE = "none"
 Groupings = dict[str, RankingData]
 

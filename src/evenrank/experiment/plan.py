@@ -235,7 +235,7 @@ class Runner:
 
         began = time.perf_counter()
         with _whole(), warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-            # One thread: the same numbers whatever else runs, and blocks run beside each other instead.
+            # One thread: the same numbers whatever else runs, and blocks run in parallel instead.
             warnings.simplefilter("always", DataWarning)
             table, tops = self._parts(block)
         return {

@@ -88,7 +88,7 @@ def _follow(parent: int) -> None:
         return
 
     def watch() -> None:
-        while os.getppid() == parent:  # which is not so from the start if it was killed while this one began
+        while os.getppid() == parent:  # false from the start if the parent was killed while this process began
             time.sleep(0.5)
         os._exit(1)
 

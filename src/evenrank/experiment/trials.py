@@ -1,4 +1,4 @@
-"""`Sweep`: the table of trials that comes of a sweep, its curves, and its files."""
+"""`Sweep`: the table of trials that a sweep gives, its curves, and its files."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Sweep:
         Rankings of example queries.
     """
 
-    page: ClassVar[Callable[..., str]]  # the page layer, which comes later, puts it here
+    page: ClassVar[Callable[..., str]]  # set by the page layer, which this layer must not import
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from evenrank.io.columns import Columns, assemble, plan, shown
 from evenrank.io.files import Text, load_text
 
 BLOCK_LINES = 20_000
-# Of these, blocks of rows are kept as columns; other columns stay lists until all rows are known.
+# Of these types, blocks of rows are kept as columns; other columns stay lists until all rows are known.
 DTYPES: dict[type, Any] = {int: pl.Int64, float: pl.Float64, str: pl.String, bool: pl.Boolean}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 

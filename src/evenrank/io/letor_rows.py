@@ -151,7 +151,7 @@ def parse_by_line(data: bytes, text: Text, line: int) -> LetorRows:
 
 
 def _problem(tokens: list[bytes]) -> str:
-    """What is wrong with a row, or ''."""
+    """Say what is wrong with a row, or give ""."""
     if not _is_number(tokens[0]):
         hint = (
             " If the file is a comma-separated table, pass format='csv' (--input-format csv)."

@@ -121,7 +121,7 @@ def _refuse_stray_quotes(
 def _refuse_lone_returns(
     text: Text, array: NDArray[np.uint8], block: NDArray[np.uint8], start: int, inside: NDArray[np.bool_] | None
 ) -> None:
-    """Whether such a return ends a row is anybody's guess, and programs differ."""
+    """Raise a DataError at a carriage return of its own: programs differ in whether it ends a row."""
     at = np.flatnonzero((block == RETURN) if inside is None else (block == RETURN) & ~inside) + start
     lone = at[array[at + 1] != NEWLINE]
     if len(lone):
