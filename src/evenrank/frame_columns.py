@@ -69,17 +69,27 @@ def frame_parts(
 
 
 def item_column(item: str | None, names: Sequence[str], taken: Iterable[str | None]) -> str | None:
-    """The column of item ids: the one named, else ``item`` if there is one that has no other part."""
+    """Find the column of item ids: the one named, else ``item`` if there is one that has no other part."""
     return "item" if item is None and "item" in names and "item" not in set(taken) else item
 
 
 def usual_features(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Of the columns that have no part: those that may be features, and those that never are unless named."""
+    """Sort columns that have no part into those that may be features and those that never are unless named."""
     return [name for name in names if name not in NOT_FEATURES], [name for name in names if name in NOT_FEATURES]
 
 
 def note_left_out(by_name: Sequence[str], not_numeric: Sequence[str], *, stacklevel: int) -> None:
-    """One warning per reason for which columns are no features."""
+    """Warn of columns that are no features, once per reason.
+
+    Parameters
+    ----------
+    by_name : sequence of str
+        Those left out because of their names.
+    not_numeric : sequence of str
+        Those left out because of their values.
+    stacklevel : int
+        The caller's, as in `warnings.warn`.
+    """
     if by_name:
         warnings.warn(
             f"columns {listed(by_name)} are left out of the features by their names; to use them, name them with "
@@ -118,7 +128,7 @@ def _all_ids(values: NDArray[Any]) -> bool:
 
 
 def feature_matrix(frame: Any, columns: list[str], at: Locate) -> NDArray[Any]:
-    """float32 if every column is, float64 otherwise, (n, d)."""
+    """Copy columns into a matrix, (n, d): float32 if every column is, float64 otherwise."""
     import narwhals as nw
 
     dtype = np.float32 if columns and all(frame[c].dtype == nw.Float32 for c in columns) else np.float64
@@ -129,6 +139,7 @@ def feature_matrix(frame: Any, columns: list[str], at: Locate) -> NDArray[Any]:
 
 
 def frame_numbers(series: Any, name: str, at: Locate) -> NDArray[Any]:
+    """Convert a column to floats, (n,); a DataError names the first value that is not a number."""
     import narwhals as nw
 
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
@@ -145,7 +156,7 @@ def frame_numbers(series: Any, name: str, at: Locate) -> NDArray[Any]:
 
 
 def frame_labels(series: Any) -> NDArray[Any]:
-    """Integers stay an integer array; anything else, or with nulls, is an object array of Python values."""
+    """Convert a column to labels, (n,): integers without nulls stay integers, all else becomes Python values."""
     if series.dtype.is_integer() and not series.is_null().any():
         return np.asarray(series.to_numpy())
     return np.fromiter(series.to_list(), object, len(series))

@@ -18,13 +18,31 @@ UNKNOWN = -1
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, NA, NaT and empty text are how tables write 'no value'."""
+    """Tell whether a value is one of those by which tables write 'no value': None, NaN, NA, NaT or empty text."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return value == "" or bool(value != value)
 
 
 def checked_ids(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[Any]:
+    """Check that n rows have one id each and that none is missing.
+
+    Parameters
+    ----------
+    values : array-like
+        The ids, (n,).
+    n : int
+        The number of rows.
+    what : str
+        What an error calls them.
+    at : callable
+        From a row to its place, for errors.
+
+    Returns
+    -------
+    ndarray
+        A copy, (n,).
+    """
     array = label_array(values, n, what)
     if array.dtype == object:
         array = tidy_labels(array.tolist())
@@ -44,9 +62,16 @@ def checked_ids(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[Any
 
 
 def label_array(values: Any, n: int, what: str) -> NDArray[Any]:
-    """One label of any type for each of the n rows: arrays and columns as they are, other sequences label by label.
+    """Take one label of any type per row: arrays and columns as they are, other sequences label by label.
 
-    A masked label is a missing one.
+    Parameters
+    ----------
+    values : array-like
+        The labels, (n,). A masked label is a missing one.
+    n : int
+        The number of rows.
+    what : str
+        What an error calls them.
     """
     if isinstance(values, np.ma.MaskedArray):
         plain = values.data
@@ -72,7 +97,7 @@ def label_array(values: Any, n: int, what: str) -> NDArray[Any]:
 
 
 def tidy_labels(labels: list[Any]) -> NDArray[Any]:
-    """Labels as an array, without numpy turning [1, 'a'] into text, huge integers into floats or tuples into lines."""
+    """Make an array, without numpy turning [1, 'a'] into text, huge integers into floats or tuples into lines."""
     types = set(map(type, labels))
     if len(types) == 1 and issubclass(only := types.pop(), int | float | str | bytes | np.generic):
         plain = text_array(labels) if issubclass(only, str | bytes) else np.asarray(labels)
@@ -84,7 +109,24 @@ def tidy_labels(labels: list[Any]) -> NDArray[Any]:
 def group_codes(
     group: ArrayLike | None, names: Sequence[Any] | None, n: int
 ) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
-    """Codes into the sorted labels; -1 where the label is missing."""
+    """Number the groups in the order of their sorted labels.
+
+    Parameters
+    ----------
+    group : array-like or None
+        One label per row, (n,), or codes into ``names``.
+    names : sequence or None
+        All labels, if some may not occur.
+    n : int
+        The number of rows.
+
+    Returns
+    -------
+    codes : ndarray of int32
+        (n,); -1 where the label is missing.
+    labels : tuple
+        The sorted labels.
+    """
     if group is None:
         return np.full(n, UNKNOWN, np.int32), ()
     array = label_array(group, n, "group")
@@ -93,19 +135,18 @@ def group_codes(
     label_of: dict[Any, Any] = {}
     for some in _few_at_a_time(array):
         label_of |= {value: value for value in dict.fromkeys(some.tolist()) if not is_missing(value)}
-    seen = list(label_of)
+    present = list(label_of)
     if names is not None:
         known = list(names)
         if len(set(known)) < len(known):
             raise DataError(f"group_names must differ; got {listed(known)}.")
-        if not set(seen) <= set(known):
-            is_code = {value: isinstance(value, int) and UNKNOWN <= value < len(known) for value in seen}
+        if not set(present) <= set(known):
+            is_code = {value: isinstance(value, int) and UNKNOWN <= value < len(known) for value in present}
             if not all(is_code.values()):
-                strange = min((value for value in seen if value not in known), key=is_code.__getitem__)
+                strange = min((value for value in present if value not in known), key=is_code.__getitem__)
                 raise DataError(f"group {strange!r} is neither in group_names ({listed(known)}) nor a code into them.")
-            label_of = {value: known[value] for value in seen if value != UNKNOWN}
-        seen = known
-    labels = tuple(_sorted_labels(seen))
+            label_of = {value: known[value] for value in present if value != UNKNOWN}
+    labels = tuple(_sorted_labels(present if names is None else known))
     code_of_label = {label: code for code, label in enumerate(labels)}
     code_of = {value: code_of_label[label] for value, label in label_of.items()}
     codes = (map(code_of.get, some.tolist(), repeat(UNKNOWN)) for some in _few_at_a_time(array))
@@ -125,7 +166,22 @@ def _sorted_labels(labels: list[Any]) -> list[Any]:
 
 
 def group_rows(query: NDArray[Any]) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[Any]]:
-    """The permutation that brings each query's rows together (None if they already are), pointers and ids."""
+    """Bring each query's rows together.
+
+    Parameters
+    ----------
+    query : ndarray
+        One query id per row, (n,).
+
+    Returns
+    -------
+    order : ndarray of int or None
+        The permutation, (n,); None if the rows already are together.
+    ptr : ndarray of int
+        Where each query begins and, last, n, (q + 1,).
+    ids : ndarray
+        The queries' ids, (q,).
+    """
     n = len(query)
     starts = np.flatnonzero(np.concatenate([[True], query[1:] != query[:-1]]))
     run_ids = query[starts]
@@ -147,6 +203,21 @@ def refuse_duplicates(
     order: NDArray[np.int64] | None,
     at: Locate,
 ) -> None:
+    """Raise a DataError at the first item that occurs twice in a query.
+
+    Parameters
+    ----------
+    items : ndarray
+        Item ids in stored order, (n,).
+    ptr : ndarray of int
+        Where each query begins, (q + 1,).
+    query_ids : ndarray
+        (q,).
+    order : ndarray of int or None
+        From stored to the caller's rows, (n,).
+    at : callable
+        From a caller's row to its place, for the error.
+    """
     start = 0
     while start < len(ptr) - 1:
         stop = max(start + 1, int(np.searchsorted(ptr, ptr[start] + LABELS, side="right")) - 1)
@@ -158,10 +229,10 @@ def refuse_duplicates(
         again = np.flatnonzero(key[by_key[1:]] == key[by_key[:-1]])
         if len(again):
             stored = by_key[again[0] : again[0] + 2] + ptr[start]
-            one, two = (int(i) if order is None else int(order[i]) for i in stored)
+            first, second = (int(i) if order is None else int(order[i]) for i in stored)
             raise DataError(
-                f"{at(two)}: item {shown(items[stored[0]])} occurs twice in query "
-                f"{shown(query_ids[query[stored[0] - ptr[start]]])} (first at {at(one)}). Keep one row per item."
+                f"{at(second)}: item {shown(items[stored[0]])} occurs twice in query "
+                f"{shown(query_ids[query[stored[0] - ptr[start]]])} (first at {at(first)}). Keep one row per item."
             )
         start = stop
 

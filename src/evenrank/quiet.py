@@ -77,16 +77,16 @@ def _flush() -> None:
 
 
 def from_library(error: BaseException) -> bool:
-    """Whether an error is one of the boosting libraries' own."""
+    """Tell whether an error is one of the boosting libraries' own."""
     return type(error).__module__.partition(".")[0] in LIBRARIES
 
 
 def first_line(error: BaseException) -> str:
-    """What a library complains of, without the place in its source and the stack below it."""
+    """Write what a library complains of, without the place in its source and the stack below it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return without_place(lines[0]) if lines else type(error).__name__
 
 
 def without_place(text: str) -> str:
-    """A library's message without the time and the place in its source."""
+    """Drop the time and the place in the source from a library's message."""
     return PLACE.sub("", text)

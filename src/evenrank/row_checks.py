@@ -32,7 +32,7 @@ class MappedPages:
         self._read = 0
 
     def read(self, size: int) -> None:
-        """So many bytes were read."""
+        """Note that ``size`` bytes were read; pages are given back when they are many."""
         self._read += size
         if self._map is not None and self._read >= self.KEEP:
             self._read = 0
@@ -41,12 +41,12 @@ class MappedPages:
 
 
 def block_rows(n_columns: int) -> int:
-    """Rows whose float64 copy stays within `BLOCK_BYTES`."""
+    """Count the rows whose float64 copy stays within `BLOCK_BYTES`."""
     return max(1, BLOCK_BYTES // (8 * max(1, n_columns)))
 
 
 def unmasked(values: Any, what: str) -> Any:
-    """The values themselves; a masked array becomes a plain one, if nothing in it is masked."""
+    """Give the values themselves; a masked array becomes a plain one, if nothing in it is masked."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     hidden = np.ma.getmaskarray(values)
@@ -57,7 +57,13 @@ def unmasked(values: Any, what: str) -> Any:
 
 
 def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
-    """numpy's array of ``values`` (an array as it is), or a DataError where lengths differ or values are masked."""
+    """Make an array of ``values``; an array stays as it is.
+
+    Raises
+    ------
+    DataError
+        Rows have different lengths, or a value is masked; ``what`` is what the error calls the values.
+    """
     values = unmasked(values, what)
     if isinstance(values, np.ndarray):
         return values
@@ -68,7 +74,7 @@ def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def number_array(values: ArrayLike, what: str) -> NDArray[Any]:
-    """Numbers in the type they are given in, so that integers stay exact; integers beyond 64 bits stay Python's."""
+    """Take numbers in the type they are given in, so that integers stay exact; those beyond 64 bits stay Python's."""
     array = as_array(values, what)
     if isinstance(values, list | tuple) and array.dtype.kind == "f" and np.abs(array).max(initial=0) >= 2**53:
         array = np.array(values, dtype=object)  # numpy makes floats of integers of which some need a sign, some 64 bits
@@ -83,7 +89,7 @@ def number_array(values: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def as_floats(array: NDArray[Any], what: str) -> NDArray[np.float64]:
-    """Numbers of any type, or text that reads as numbers, as float64."""
+    """Convert numbers of any type, or text that reads as numbers, to float64."""
     try:
         return array.astype(np.float64, casting="unsafe" if array.dtype.kind != "c" else "safe")
     except (TypeError, ValueError):
@@ -93,11 +99,27 @@ def as_floats(array: NDArray[Any], what: str) -> NDArray[np.float64]:
 
 
 def shown(value: Any) -> str:
-    """The value as the user wrote it: 'n/a', not np.str_('n/a')."""
+    """Write the value as the user wrote it: 'n/a', not np.str_('n/a')."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> NDArray[Any]:
+    """Check that features are finite numbers in a table.
+
+    Parameters
+    ----------
+    X : array-like
+        (n, d).
+    names : sequence of str or None
+        The features' names, for errors; by default those of a frame.
+    at : callable
+        From a row to its place, for errors.
+
+    Returns
+    -------
+    ndarray
+        Floats, (n, d), without a copy where they are floats already.
+    """
     names = getattr(X, "columns", None) if names is None else names
     array = as_array(X, "X")
     if array.ndim != 2:
@@ -129,6 +151,7 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> N
 
 
 def checked_names(X: Any, names: Sequence[str] | None, d: int) -> tuple[str, ...]:
+    """Settle the names of d features: those given, those of a frame, or x0, x1 …; they must differ."""
     if names is None:
         columns = getattr(X, "columns", None)
         names = list(columns) if columns is not None and len(columns) == d else [f"x{j}" for j in range(d)]
@@ -142,6 +165,24 @@ def checked_names(X: Any, names: Sequence[str] | None, d: int) -> tuple[str, ...
 
 
 def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[np.float64]:
+    """Check that n rows have one finite number ≥ 0 each.
+
+    Parameters
+    ----------
+    values : array-like
+        (n,).
+    n : int
+        The number of rows.
+    what : str
+        What an error calls the values.
+    at : callable
+        From a row to its place, for errors.
+
+    Returns
+    -------
+    ndarray of float64
+        A copy, (n,).
+    """
     array = as_array(values, what)
     if array.shape != (n,):
         raise DataError(f"{what} must have one value for each of the {n} rows; got shape {array.shape}.")
@@ -150,9 +191,9 @@ def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray
             array = array.astype(np.float64)
         except (TypeError, ValueError):
             row = next(i for i, value in enumerate(array) if not is_number(value))
-            found = shown(array[row])
             raise DataError(
-                f"{at(row)}: {what} must be a finite number ≥ 0; got {found}. Drop the row or fill the value."
+                f"{at(row)}: {what} must be a finite number ≥ 0; got {shown(array[row])}. "
+                "Drop the row or fill the value."
             ) from None
     numbers = array.astype(np.float64)
     bad = ~(np.isfinite(numbers) & (numbers >= 0))
@@ -165,6 +206,7 @@ def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray
 
 
 def is_number(value: Any) -> bool:
+    """Tell whether Python's float takes the value."""
     try:
         float(value)
     except (TypeError, ValueError):
@@ -173,7 +215,15 @@ def is_number(value: Any) -> bool:
 
 
 def gather(features: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-    """The given rows; a memmap's go to a temporary memmap, so memory stays flat, and a run of rows is a view."""
+    """Take rows of the features, (n, d).
+
+    Parameters
+    ----------
+    features : ndarray
+        A memmap's rows go to a temporary memmap, so that memory stays flat.
+    rows : ndarray of int
+        The rows to take; consecutive ones are a view.
+    """
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (len(rows) == 1 or (np.diff(rows) == 1).all()):
         return features[rows[0] : rows[-1] + 1]
     if not isinstance(features, np.memmap):
@@ -187,7 +237,7 @@ def gather(features: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def freeze(array: Any) -> Any:
-    """A read-only view, so the caller's own array stays as it was."""
+    """Make a read-only view, so that the caller's own array stays as it was."""
     if isinstance(array, np.ndarray):
         view = array.view()
         view.flags.writeable = False
@@ -196,5 +246,6 @@ def freeze(array: Any) -> Any:
 
 
 def listed(names: Any) -> str:
+    """Write names for an error message: the first twelve, and how many there are in all."""
     texts = [repr(name) for name in names]
     return ", ".join(texts[:12]) + (f", … ({len(texts)} in all)" if len(texts) > 12 else "") or "none"

@@ -100,7 +100,15 @@ class Rows:
         return np.asarray(self.features[:, self.feature_names.index(name)])
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Yield row slices that are small enough to convert to float64, with their features."""
+        """Go through the rows in blocks that are small enough to convert to float64.
+
+        Yields
+        ------
+        rows : slice
+            The rows of the block, in stored order.
+        features : ndarray
+            Their features, (rows, d).
+        """
         step = block_rows(self.n_features)
         pages = MappedPages(self.features)
         for start in range(0, self.n_rows, step):

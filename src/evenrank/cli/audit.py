@@ -113,12 +113,12 @@ def audit(
     parts = dict(zip(dict.fromkeys(attributes), grouped, strict=True))
     if len(parts) > 1:
         parts[" & ".join(parts)] = intersection(grouped)
-    made = {
+    audits = {
         name: er.audit(scores, rows, ks, confidence=confidence, labelled=labelled, against=other)
         for name, rows in parts.items()
     }
-    _give(made, shape, out, file)
-    over = [text for name, one in made.items() for text in _over(one, limits, name if len(made) > 1 else "")]
+    _give(audits, shape, out, file)
+    over = [text for name, report in audits.items() for text in _over(report, limits, name if len(audits) > 1 else "")]
     for text in over:
         process.say(one_line(text))
     if over:
@@ -126,7 +126,7 @@ def audit(
 
 
 def intersection(grouped: list[RankingData]) -> RankingData:
-    """The same rows by all attributes at once, labelled "female & young"; unknown if any of them is."""
+    """Group the same rows by all attributes at once, labelled "female & young"; unknown if any of them is."""
     labels = [data.to_caller(np.array([*map(str, data.group_names), None], object)[data.group]) for data in grouped]
     joined = [None if None in row else " & ".join(row) for row in zip(*labels, strict=True)]
     return grouped[0].with_group(np.array(joined, object))
@@ -189,17 +189,18 @@ def _keys(data: RankingData, file: Path) -> list[tuple[str, str]]:
     return list(zip(map(str, queries.tolist()), map(str, data.item_ids.tolist()), strict=True))
 
 
-def _give(made: dict[str, Audit], shape: str, out: Path | None, file: list[Path]) -> None:
-    several = len(made) > 1
-    titles = {name: one_line(f"Audit of {file[0].name}" + (f" by {name}" if several else "")) for name in made}
+def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Path]) -> None:
+    several = len(audits) > 1
+    titles = {name: one_line(f"Audit of {file[0].name}" + (f" by {name}" if several else "")) for name in audits}
     if shape == "json":
-        plain = {name: one.to_dict() for name, one in made.items()}
+        plain = {name: report.to_dict() for name, report in audits.items()}
         text = common.as_json({"attributes": plain} if several else next(iter(plain.values()))) + "\n"
     elif shape == "html":
-        text = er.audit_page([(titles[name], one) for name, one in made.items()])
+        text = er.audit_page([(titles[name], report) for name, report in audits.items()])
     else:
         text = "\n".join(
-            one.markdown(titles[name]) if shape == "md" else one.text(titles[name]) for name, one in made.items()
+            report.markdown(titles[name]) if shape == "md" else report.text(titles[name])
+            for name, report in audits.items()
         )
     if out is None:
         sys.stdout.write(text)
@@ -208,18 +209,18 @@ def _give(made: dict[str, Audit], shape: str, out: Path | None, file: list[Path]
     show.line(f"The audit: {out}")
 
 
-def _over(one: Audit, limits: list[tuple[str, int, float, str]], attribute: str) -> list[str]:
-    told = []
+def _over(report: Audit, limits: list[tuple[str, int, float, str]], attribute: str) -> list[str]:
+    failures = []
     for name, k, limit, text in limits:
-        found = next(found.interval for found in one.find(name) if found.k == k)
+        interval = next(gap.interval for gap in report.find(name) if gap.k == k)
         where = f" (by {attribute})" if attribute else ""
-        if np.isnan(found.low):
+        if np.isnan(interval.low):
             raise DataError(
                 f"--fail-over {text}{where}: {name} at {k} cannot be judged on these rows; it has no interval."
             )
-        if found.low > limit:
-            told.append(
-                f"{text}{where} fails: {name} at {k} is {found.estimate:.3f}, {one.confidence:.0%} interval "
-                f"{found.low:.3f} to {found.high:.3f}, significantly above {limit:g}."
+        if interval.low > limit:
+            failures.append(
+                f"{text}{where} fails: {name} at {k} is {interval.estimate:.3f}, {report.confidence:.0%} interval "
+                f"{interval.low:.3f} to {interval.high:.3f}, significantly above {limit:g}."
             )
-    return told
+    return failures

@@ -73,7 +73,7 @@ def bound(
             )
         common_settings: dict[str, Any] = {"min_share": share, "delta": delta}
         vc = er.bounds.vc_dimension(n_features)
-        found = {
+        additions = {
             "uniform": er.bounds.uniform(
                 notion.name, n_queries=queries, list_length=list_length, vc=vc, **common_settings
             ),
@@ -86,7 +86,7 @@ def bound(
             )
             for kind in er.bounds.KINDS
         }
-        row: dict[str, Any] = {"notion": notion.name, "min_share": share, "adds": found, "queries_needed": needed}
+        row: dict[str, Any] = {"notion": notion.name, "min_share": share, "adds": additions, "queries_needed": needed}
         if data is not None:
             scores = data.to_caller(data.column(score))
             row["certified"] = {
@@ -94,7 +94,7 @@ def bound(
                 for method in er.bounds.METHODS
             }
         rows.append(row)
-    asked = {
+    assumptions = {
         "queries": queries,
         "list_length": list_length,
         "n_features": n_features,
@@ -102,9 +102,9 @@ def bound(
         "epsilon": epsilon,
     }
     if as_json:
-        common.print_json({"asked": asked, "bounds": [_plain(row) for row in rows]})
+        common.print_json({"asked": assumptions, "bounds": [_plain(row) for row in rows]})
     else:
-        show.bounds(asked, rows, k)
+        show.bounds(assumptions, rows, k)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     plain["adds"] = {kind: None if value.vacuous else float(value) for kind, value in row["adds"].items()}
     if "certified" in row:
         plain["certified"] = {
-            method: {"seen": made.estimate, "at_most": None if made.vacuous else made.bound}
-            for method, made in row["certified"].items()
+            method: {"seen": limit.estimate, "at_most": None if limit.vacuous else limit.bound}
+            for method, limit in row["certified"].items()
         }
     return plain

@@ -25,7 +25,17 @@ OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud80
 
 
 def read_rows(file: list[Path], advice: Mapping[str, str] = MappingProxyType({}), **settings: Any) -> RankingData:
-    """`er.read`, whose advice on a missing column is given in the command line's own terms."""
+    """Read rows as `er.read` does, with advice on a missing column in the command line's own terms.
+
+    Parameters
+    ----------
+    file : list of Path
+        The files.
+    advice : mapping of str to str
+        Role of a column → what to do if it is missing; by default, name it with its option.
+    **settings
+        As in `er.read`.
+    """
     try:
         return read(file, **settings)
     except MissingColumn as error:
@@ -36,7 +46,7 @@ def read_rows(file: list[Path], advice: Mapping[str, str] = MappingProxyType({})
 def read_labelled_rows(
     file: list[Path], labels: Sequence[tuple[str, str]], **settings: Any
 ) -> tuple[RankingData, dict[str, NDArray[Any]]]:
-    """`read_with_labels`, whose advice on a missing column is given in the command line's own terms."""
+    """Read rows as `read_with_labels` does, with advice on a missing column in the command line's own terms."""
     try:
         return read_with_labels(file, labels, **settings)
     except MissingColumn as error:
@@ -46,7 +56,26 @@ def read_labelled_rows(
 def read_ranked_rows(
     file: list[Path], advice: Mapping[str, str], *, optional: list[str], **settings: Any
 ) -> tuple[RankingData, bool]:
-    """Rows to be ranked, and whether they have relevance; ``optional`` roles are taken if the file has them."""
+    """Read rows to be ranked.
+
+    Parameters
+    ----------
+    file : list of Path
+        The files.
+    advice : mapping of str to str
+        As in `read_rows`.
+    optional : list of str
+        Roles of columns that are taken if the file has them.
+    **settings
+        As in `er.read`.
+
+    Returns
+    -------
+    data : RankingData
+        The rows.
+    has_relevance : bool
+        Whether the file has relevance.
+    """
     while True:
         try:
             return read(file, **settings), settings["relevance"] is not None
@@ -58,23 +87,26 @@ def read_ranked_rows(
 
 
 def need_groups(data: RankingData, file: list[Path], advice: str) -> None:
+    """Raise a DataError, with the advice, if there are fewer than two groups."""
     if data.n_groups < 2:
-        found = f"only {data.group_names[0]!r}" if data.n_groups else "no group labels"
-        raise DataError(f"{file[0]}: at least two groups are needed, to compare them; found {found}. {advice}")
+        present = f"only {data.group_names[0]!r}" if data.n_groups else "no group labels"
+        raise DataError(f"{file[0]}: at least two groups are needed, to compare them; found {present}. {advice}")
 
 
 def warn_if_tied(scores: NDArray[Any], data: RankingData) -> None:
+    """Warn if every item of every query has its query's one score."""
     tied = er.Ranking(data.to_stored(scores), data.query_ptr).size == data.lengths[data.query_of_row]
     if tied.all() and data.lengths.max() > 1:
         warnings.warn("all items of a query have the same score: the ranking is arbitrary", DataWarning, stacklevel=2)
 
 
 def as_json(value: Any) -> str:
-    """JSON in which characters that a terminal obeys, and halves of pairs, are written as escapes."""
+    """Write JSON in which characters that a terminal obeys, and halves of pairs, are escapes."""
     ascii_only = "utf" not in (sys.stdout.encoding or "utf-8").lower()
     text = json.dumps(show.plain(value), ensure_ascii=ascii_only, indent=1, allow_nan=False)
-    return OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def print_json(value: Any) -> None:
+    """Print what `as_json` writes."""
     print(as_json(value))

@@ -44,12 +44,12 @@ def demo(
         f"applicants, groups by {group}; {result.about.models} models trained and measured in "
         f"{result.about.seconds:.1f} s."
     )
-    made = (
+    provenance = (
         f"evenrank {er.__version__}, solver {solver}, 5 folds over disjoint applicants, seed {seed}. Data: Statlog "
         "(German Credit Data), Hans Hofmann, UCI Machine Learning Repository, doi 10.24432/C5NC77, CC BY 4.0."
     )
     title = "How evenly can credit applicants be ranked?"
-    write_whole(out, er.report_page(result, title=title, subtitle=subtitle, made=made))
+    write_whole(out, er.report_page(result, title=title, subtitle=subtitle, made=provenance))
     if as_json:
         common.print_json({**result.to_dict(), "report": str(out)})
         return

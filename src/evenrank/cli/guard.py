@@ -56,13 +56,13 @@ _inputs: ContextVar[dict[Path, Input]] = ContextVar("inputs of the command")
 
 
 def roles(command: Callable[..., Any]) -> dict[str, Input | Output]:
-    """The parameters of a command that are paths, and what is done with each."""
-    found: dict[str, Input | Output] = {}
+    """Find the parameters of a command that are paths, and what is done with each."""
+    role_of: dict[str, Input | Output] = {}
     for name, hint in get_type_hints(command, include_extras=True).items():
         marks = [mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Input | Output)]
         if marks or _holds_path(hint):
-            found[name] = marks[0] if marks else Input()
-    return found
+            role_of[name] = marks[0] if marks else Input()
+    return role_of
 
 
 def _holds_path(hint: Any) -> bool:
@@ -70,7 +70,7 @@ def _holds_path(hint: Any) -> bool:
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, which first refuses an output that is one of its inputs and takes pipes for the files they hold."""
+    """Wrap a command: first it refuses an output that is one of its inputs, and takes pipes for the files they hold."""
     parts = roles(command)
     read = {name: role for name, role in parts.items() if isinstance(role, Input)}
 
@@ -105,8 +105,8 @@ def check(path: Path, role: Output | None = None) -> None:
         for file in files:
             if at_risk & _identities(file):
                 inside = "" if file == source else f" ({str(file)!r})"
-                got = f"{str(path)!r} for both" if path == source else f"{str(path)!r} and {str(source)!r}{inside}"
-                raise ConfigError(f"--out must not be the input; got {got}. Choose another output.")
+                paths = f"{str(path)!r} for both" if path == source else f"{str(path)!r} and {str(source)!r}{inside}"
+                raise ConfigError(f"--out must not be the input; got {paths}. Choose another output.")
 
 
 def _refuse_stdout() -> None:
@@ -146,11 +146,11 @@ def _identities(path: Path) -> set[Any]:
     """What two names of one file share: where they lead to, and the file's number on its disk."""
     keys: set[Any] = set()
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return {os.path.normcase(os.path.realpath(path))}
-    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):  # terminals and /dev/null may be both
-        keys = {os.path.normcase(os.path.realpath(path)), (found.st_dev, found.st_ino)}
+    if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):  # terminals and /dev/null may be both
+        keys = {os.path.normcase(os.path.realpath(path)), (status.st_dev, status.st_ino)}
     return keys
 
 

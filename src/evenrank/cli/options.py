@@ -16,6 +16,7 @@ COLUMNS = "Columns of the file"
 
 
 def number(text: str) -> float:
+    """Parse a number; typer's error quotes what was written."""
     try:
         return float(text)
     except ValueError:
@@ -23,7 +24,7 @@ def number(text: str) -> float:
 
 
 def whole(least: int) -> Callable[[str], int]:
-    """A parser of whole numbers from ``least`` on."""
+    """Make a parser of whole numbers from ``least`` on."""
 
     def parse(text: str) -> int:
         try:
@@ -38,7 +39,7 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def numeric(*names: str, parser: Callable[[str], Any] = number, **settings: Any) -> Any:
-    """An option that holds a number, whose error quotes what was written."""
+    """Make an option that holds a number, whose error quotes what was written."""
     metavar = "<float>" if parser is number else "<int>"
     return typer.Option(*names, parser=parser, metavar=metavar, **settings)
 
@@ -76,7 +77,7 @@ Ks = Annotated[str, typer.Option("--k", help="Cut-offs, comma-separated.")]
 
 
 def cut_offs(text: str) -> list[int]:
-    """Whole numbers from "1,3,5"."""
+    """Parse whole numbers from "1,3,5"; they come ascending and once each."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts or not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise ConfigError(f"--k must be whole numbers ≥ 1, comma-separated; got {text!r}.")
@@ -84,7 +85,7 @@ def cut_offs(text: str) -> list[int]:
 
 
 def names(text: str | None) -> list[str] | None:
-    """Column names from "a,b,c"."""
+    """Parse column names from "a,b,c"."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
@@ -94,7 +95,7 @@ def label(text: str | None, known: Sequence[Any]) -> Any:
 
 
 def settings(texts: Sequence[str]) -> dict[str, Any]:
-    """Options from name=value; a value is a number, true, false or null as JSON has them, else text."""
+    """Parse options from name=value; a value is a number, true, false or null as JSON has them, else text."""
     out: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")

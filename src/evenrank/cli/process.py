@@ -20,7 +20,7 @@ WIDTHS = {"COLUMNS": range(20, 1001), "LINES": range(2, 1001), "TERMINAL_WIDTH":
 
 
 def say(text: str) -> None:
-    """One line on stderr; a stderr that cannot be written must not hide the exit code."""
+    """Print one line on stderr; a stderr that cannot be written must not hide the exit code."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print("evenrank: " + " ".join(text.split()), file=sys.stderr, flush=True)
@@ -28,7 +28,7 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def quiet_interrupts() -> Iterator[None]:
-    """Ctrl-C ends the process in one line at once: in the middle of an import it may surface as any exception."""
+    """End the process in one line at once on Ctrl-C: in the middle of an import it may surface as any exception."""
     usual = signal.default_int_handler
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
         yield  # ignored on purpose, or someone else's
@@ -73,7 +73,7 @@ def tidy_terminal() -> None:
 
 
 def flush(code: int) -> int:
-    """The exit code after stdout is flushed: a reader that went away or a full disk may show only now."""
+    """Flush stdout and give the exit code: a reader that went away or a full disk may show only now."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -63,9 +63,9 @@ def rank(
     Group and relevance are carried along if the file has them, so that the result can be audited. --method fastar
     re-ranks each list so that every prefix has enough protected items.
     """
-    given = {"p": p, "significance": significance, "protected": protected, "k": k}
-    asked = {name: value for name, value in given.items() if value is not None}
-    reranker = _reranker(method, asked)
+    knobs = {"p": p, "significance": significance, "protected": protected, "k": k}
+    chosen = {name: value for name, value in knobs.items() if value is not None}
+    reranker = _reranker(method, chosen)
     ranker = None
     if score is None:
         if not model.exists():
@@ -95,9 +95,9 @@ def rank(
     if reranker is not None:
         common.need_groups(data, file, "Name the group column with --group.")
         if protected is not None:
-            asked["protected"] = options.label(protected, data.group_names)
-        asked.pop("k", None)
-        scores = reranker.make(data, asked).rerank(scores, data, k)
+            chosen["protected"] = options.label(protected, data.group_names)
+        chosen.pop("k", None)
+        scores = reranker.make(data, chosen).rerank(scores, data, k)
     names = {
         "query": query,
         "item": item or "item",
@@ -119,12 +119,12 @@ def rank(
         show.line(f"{len(frame)} rows of {data.n_queries} queries, ranked: {out}")
 
 
-def _reranker(name: str | None, asked: Mapping[str, Any]) -> Method | None:
+def _reranker(name: str | None, chosen: Mapping[str, Any]) -> Method | None:
     """The re-ranker of that name, which must take the options given."""
     if name is not None and choose(name, METHODS, what="--method") not in RERANKERS:
         raise ConfigError(f"{name} is trained, not applied to a ranking. Use evenrank train --method {name}.")
     method = None if name is None else METHODS[name]
-    strange = [f"--{option}" for option in asked if method is None or option not in (*method.knobs, "k")]
+    strange = [f"--{option}" for option in chosen if method is None or option not in (*method.knobs, "k")]
     if strange:
         verb = "is" if len(strange) == 1 else "are"
         place = f"not for --method {name}" if method else "for --method"

@@ -24,7 +24,7 @@ from evenrank.paper.reproduce import reproduce as run
 from evenrank.progress import bar
 
 FEW_QUERIES = 5000  # fewer give the paper's five epochs too few batches to move the weights
-TITLED = 20_000  # more queries than this and their texts would take longer to read than they are worth
+TITLED = 20_000  # the texts of more queries take too long to read
 NONE = "none"
 Groupings = dict[str, RankingData]
 
@@ -76,17 +76,17 @@ def reproduce(
     settings, groupings, tests, titles = _loaded(experiment, data, encoder, limit, cache or out, shown)
     loaded = time.perf_counter() - began
     with bar(f"{experiment}: training and measuring", show=shown) as progress:
-        made = run(
+        reproduction = run(
             settings, groupings, tests, out=out, quick=quick, n_jobs=jobs, titles=titles, seed=seed, progress=progress
         )
     swept = time.perf_counter() - began - loaded
-    tables = made.write_tables(out / "tables")
+    tables = reproduction.write_tables(out / "tables")
     drawn: list[Path] = []
     if kinds:
         with bar(f"{experiment}: figures", show=shown) as progress:
-            drawn_methods = [name for name in PAPER_METHODS if name in made.result.methods]
+            drawn_methods = [name for name in PAPER_METHODS if name in reproduction.result.methods]
             drawn = write_figures(
-                made.result,
+                reproduction.result,
                 out / "figures",
                 kinds,
                 methods=drawn_methods,
@@ -96,9 +96,9 @@ def reproduce(
             )
     seconds = {"loading": loaded, "training and measuring": swept, "whole": time.perf_counter() - began}
     if as_json:
-        common.print_json(_as_json(made, seconds, out, tables, drawn))
+        common.print_json(_as_json(reproduction, seconds, out, tables, drawn))
         return
-    _tell(made, settings, groupings, tests, seconds, quick=quick)
+    _tell(reproduction, settings, groupings, tests, seconds, quick=quick)
     drawings = f", {len(drawn)} figures in {out / 'figures'}" if drawn else ""
     show.line(f"{len(tables)} tables in {out / 'tables'}{drawings}.")
     show.line(f"The page to play with: evenrank report {out / 'sweep'}")
@@ -124,10 +124,10 @@ def _loaded(
                 )
     tests = loaded[1] if test else None
     tested = next(iter((tests or loaded[0]).values()))
-    told = Titles(*er.datasets.msmarco_titles(test or train, limit)) if tested.n_queries <= TITLED else None
+    test_titles = Titles(*er.datasets.msmarco_titles(test or train, limit)) if tested.n_queries <= TITLED else None
     if next(iter(loaded[0].values())).n_queries < FEW_QUERIES:
         settings = replace(settings, solver="exact", scale="train", settings={"ridge": 0.1})
-    return settings, loaded[0], tests, told
+    return settings, loaded[0], tests, test_titles
 
 
 def _msmarco_files(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -149,7 +149,7 @@ def _msmarco_files(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _tell(
-    made: Reproduction,
+    reproduction: Reproduction,
     settings: Experiment,
     groupings: Groupings,
     tests: Groupings | None,
@@ -171,10 +171,10 @@ def _tell(
     if settings.name == "msmarco" and tests is None:
         show.line("No dev file: each seed holds out a random fifth of the queries.")
     show.line("")
-    print(made.brief().text())
-    spent = made.seconds
-    told = ", ".join(f"{name} {value:.1f}" for name, value in spent.items())
-    show.line(f"Processor seconds: {told}; together {sum(spent.values()):.0f}.")
+    print(reproduction.brief().text())
+    spent = reproduction.seconds
+    times = ", ".join(f"{name} {value:.1f}" for name, value in spent.items())
+    show.line(f"Processor seconds: {times}; together {sum(spent.values()):.0f}.")
     show.line(
         f"Whole: {seconds['whole']:.0f} s on {os.cpu_count()} cores. The paper's own runs, on more data: "
         f"{CPU_HOURS[settings.name]} CPU hours."
@@ -182,13 +182,13 @@ def _tell(
 
 
 def _as_json(
-    made: Reproduction, seconds: dict[str, float], out: Path, tables: list[Path], figures: list[Path]
+    reproduction: Reproduction, seconds: dict[str, float], out: Path, tables: list[Path], figures: list[Path]
 ) -> dict[str, Any]:
     return {
-        "experiment": made.experiment.name,
+        "experiment": reproduction.experiment.name,
         "out": str(out),
         "seconds": seconds,
-        "method_seconds": made.seconds,
+        "method_seconds": reproduction.seconds,
         "tables": {
             name: {
                 "columns": list(table.columns),
@@ -197,7 +197,7 @@ def _as_json(
                     for row, numbers in zip(table.rows, table.numbers, strict=True)
                 ],
             }
-            for name, table in made.tables.items()
+            for name, table in reproduction.tables.items()
         },
         "files": [str(file) for file in (*tables, *figures)],
     }

@@ -44,31 +44,31 @@ def select(
     rules = list(RULES) if rule == ALL else [choose(current_rule(rule), [*RULES, ALL], what="--rule")]
     sweep = er.Sweep.load(run)
     wanted = [
-        (where, name, one)
+        (where, name, rule_name)
         for where in ([grouping] if grouping is not None else sweep.groupings)
         for name in ([notion] if notion is not None else sweep.notions)
-        for one in rules
+        for rule_name in rules
     ]
-    told = not as_json and len(rules) == 1  # each choice in words, so that a warning would say it twice
+    in_words = not as_json and len(rules) == 1  # each choice in words, so that a warning would say it twice
     with warnings.catch_warnings():
-        if told:
+        if in_words:
             warnings.simplefilter("ignore", DataWarning)
         choices = [
             er.select(
                 sweep,
                 name,
                 k,
-                rule=one,
+                rule=rule_name,
                 tolerance=tolerance,
                 quality=quality,
                 methods=options.names(methods),
                 grouping=where,
             )
-            for where, name, one in wanted
+            for where, name, rule_name in wanted
         ]
     if as_json:
         common.print_json([asdict(choice) | {"text": choice.text()} for choice in choices])
         return
     show_sweep.choices(choices)
-    for choice in choices if told else ():
+    for choice in choices if in_words else ():
         show.line(choice.text())

@@ -33,6 +33,7 @@ AT_NO_LOSS = ("gap\nat 0", "gap at\nno loss", "reduced\nby", "NDCG\nat 0", "NDCG
 
 
 def console() -> Console:
+    """Make a console that neither colours numbers nor fixes its width."""
     return Console(highlight=False, width=None)
 
 
@@ -145,7 +146,19 @@ def sweep(result: Sweep, subtitle: str) -> None:
 
 
 def ranked_frame(scores: NDArray[np.float64], data: RankingData, top: int | None, names: dict[str, str | None]) -> Any:
-    """Order rows by query (in file order), best first, under the file's own names; ties go by item id, or by row."""
+    """Order rows by query (in file order), best first; ties go by item id, or by row.
+
+    Parameters
+    ----------
+    scores : ndarray
+        In the caller's row order, (n,).
+    data : RankingData
+        The rows.
+    top : int or None
+        The number of places to keep per query; None keeps all.
+    names : dict
+        What the file calls "query", "item", "relevance" (None to leave it out) and "group".
+    """
     import polars as pl
 
     columns: dict[str, Any] = {names["query"] or "qid": _column(data.query_ids[data.query_of_row])}
@@ -174,12 +187,22 @@ def _column(values: NDArray[Any]) -> list[Any]:
     return [None if value is None else str(value) for value in listed]
 
 
-def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
-    """Print the bounds side by side, then the plan; vacuous ones are called so."""
+def bounds(assumptions: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
+    """Print the bounds side by side, then the plan; vacuous ones are called so.
+
+    Parameters
+    ----------
+    assumptions : dict
+        The number of queries, the list length, the number of features, delta and epsilon.
+    rows : list of dict
+        One per notion: its rarest share, the bounds and the queries needed.
+    k : int
+        The cut-off of the certified bounds.
+    """
     line(
-        f"{asked['queries']:,} queries of {asked['list_length']} items, {asked['n_features']} features, "
-        f"confidence {1 - asked['delta']:.0%}. An addition of 0.05 to a gap of 0.10 that was seen\n"
-        "means: at most 0.15 on new queries."
+        f"{assumptions['queries']:,} queries of {assumptions['list_length']} items, "
+        f"{assumptions['n_features']} features, confidence {1 - assumptions['delta']:.0%}. "
+        "An addition of 0.05 to a gap of 0.10 that was seen\nmeans: at most 0.15 on new queries."
     )
     table = new_table("What to add to a gap seen")
     for name in ("notion", "rarest share", "theorem*", "lemma*", "certified (Hoeffding)"):
@@ -196,7 +219,7 @@ def bounds(asked: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
             limits = ["vacuous" if limit.vacuous else f"{limit.bound:.3f}" for limit in row["certified"].values()]
             certified.add_row(spoken(row["notion"]), f"{row['certified']['bernstein'].estimate:.3f}", *limits)
         console().print(certified)
-    plan = new_table(f"Queries needed to add at most {asked['epsilon']:g}")
+    plan = new_table(f"Queries needed to add at most {assumptions['epsilon']:g}")
     for name in ("notion", "theorem*", "lemma*", "certified (Hoeffding)"):
         plan.add_column(name, justify="left" if name == "notion" else "right")
     for row in rows:
@@ -222,6 +245,7 @@ WRITERS: dict[str, Callable[[Any, BytesIO], Any]] = {
 
 
 def as_bytes(frame: Any, write: Callable[[Any, BytesIO], Any]) -> bytes:
+    """Give what one of the `WRITERS` writes of a frame."""
     buffer = BytesIO()
     write(frame, buffer)
     return buffer.getvalue()
@@ -243,6 +267,7 @@ def plain(value: Any) -> Any:
 
 
 def with_short_error(value: float, error: float) -> str:
+    """Write a mean and its error without the spaces and zeros that a narrow table has no room for."""
     return with_error(value, error).replace(" ± ", "±").replace("±0.", "±.")
 
 

@@ -20,26 +20,28 @@ _NAMES: dict[str, str] = {}
 
 
 def spooled(path: Path, folder: Path) -> Path:
-    """The path itself if it is a file or a folder (or nothing), else a copy of what the pipe holds in ``folder``."""
+    """Copy what a pipe holds into ``folder``; a file, a folder or a path where there is nothing stays as it is."""
     named = str(path)
     if named != STDIN and (not path.exists() or path.is_dir() or (path.is_file() and path.parent not in _FOLDERS)):
         return path
     for copy, name in _NAMES.items():
         if name == named and Path(copy).is_relative_to(folder):
             return Path(copy)
-    own = folder / str(len(_NAMES))
-    own.mkdir()
-    _copy(path, own / "part")
+    copy_folder = folder / str(len(_NAMES))
+    copy_folder.mkdir()
+    _copy(path, copy_folder / "part")
     standard = named in (STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
-    told = {suffix.lower() for suffix in path.suffixes} & _SUFFIXES
-    final = own / (path.name if told else f"{'stdin' if standard else 'pipe'}{_suffix(own / 'part')}")
-    (own / "part").rename(final)
+    known_suffixes = {suffix.lower() for suffix in path.suffixes} & _SUFFIXES
+    final = copy_folder / (
+        path.name if known_suffixes else f"{'stdin' if standard else 'pipe'}{_suffix(copy_folder / 'part')}"
+    )
+    (copy_folder / "part").rename(final)
     _NAMES[os.fspath(final)] = named
     return final
 
 
 def as_named(text: str) -> str:
-    """The text with the user's names of pipes in the place of those of their copies."""
+    """Put the user's names of pipes in the place of those of their copies."""
     for copy, named in _NAMES.items():
         text = text.replace(copy, named)
     return text

@@ -89,7 +89,7 @@ def sweep(
     If a run was stopped, the same command goes on from there.
     """
     chosen = _methods(methods)
-    asked: dict[str, Any] = {
+    sweep_options: dict[str, Any] = {
         "notions": options.names(notions),
         "strengths": _strengths(strengths or [], chosen),
         "ks": options.cut_offs(k),
@@ -122,7 +122,7 @@ def sweep(
         held, texts = _read([test], columns, titles, reading)
     try:
         with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:
-            result = er.sweep(data, chosen, test=held, out=out, titles=texts, progress=progress, **asked)
+            result = er.sweep(data, chosen, test=held, out=out, titles=texts, progress=progress, **sweep_options)
     except KeyboardInterrupt:
         raise typer.Abort("interrupted; the same command goes on from here") from None
     if as_json:
@@ -142,29 +142,29 @@ def _methods(text: str) -> list[str]:
     return [choose(name, [*METHODS, ALL], what="--methods") for name in options.names(text) or []]
 
 
-def _numbers(text: str, what: str) -> list[float]:
+def _numbers(text: str, option: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise ConfigError(f"{what} must be numbers, comma-separated; got {text!r}.") from None
+        raise ConfigError(f"{option} must be numbers, comma-separated; got {text!r}.") from None
 
 
 def _strengths(texts: Sequence[str], methods: Sequence[str]) -> dict[str, list[float]] | None:
     """Strengths by method; those without a method are for all others."""
-    given: dict[str, list[float]] = {}
+    by_method: dict[str, list[float]] = {}
     for text in texts:
         name, named, numbers = text.rpartition("=")
         if named:
             choose(name.strip(), methods, what="a method of --strengths")
-        if name.strip() in given:
+        if name.strip() in by_method:
             raise ConfigError(f"--strengths are given twice {f'for {name}' if named else 'for all'}; give them once.")
-        given[name.strip()] = _numbers(numbers, "--strengths")
-        if not given[name.strip()]:
+        by_method[name.strip()] = _numbers(numbers, "--strengths")
+        if not by_method[name.strip()]:
             raise ConfigError(f"--strengths must be numbers, comma-separated; got {text!r}.")
-    common_ones = given.pop("", None)
-    if common_ones is not None:
-        given = {name: given.get(name, common_ones) for name in methods}
-    return given or None
+    for_others = by_method.pop("", None)
+    if for_others is not None:
+        by_method = {name: by_method.get(name, for_others) for name in methods}
+    return by_method or None
 
 
 def _seeds(text: str | None) -> int | list[int] | None:

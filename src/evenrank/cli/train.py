@@ -82,7 +82,7 @@ def train(
     ks = options.cut_offs(k)
     trained = _method(method, scope, model)
     strength = trained.strength.name
-    asked = {
+    knobs = {
         "notion": notion,
         strength: alpha,
         "max_violation": max_violation,
@@ -95,9 +95,9 @@ def train(
         "ridge": ridge,
         "group_aware": group_aware or None,
     }
-    given = {name: value for name, value in asked.items() if value is not None}
-    _refuse_strange(trained, given)
-    own = options.settings(settings or [])
+    chosen = {name: value for name, value in knobs.items() if value is not None}
+    _refuse_strange(trained, chosen)
+    extra_settings = options.settings(settings or [])
     if trained.extra:
         require(trained.extra)
     data = common.read_rows(
@@ -113,14 +113,14 @@ def train(
     if alpha != 0 or group_aware or max_violation is not None:
         common.need_groups(data, file, "Name the group column with --group, or train without groups with --alpha 0.")
     if protected is not None:
-        given["protected"] = options.label(protected, data.group_names)
-    given |= {"relevance_threshold": threshold, "random_state": seed}
+        chosen["protected"] = options.label(protected, data.group_names)
+    chosen |= {"relevance_threshold": threshold, "random_state": seed}
     if "verbose" in trained.knobs:
-        given["verbose"] = not as_json and sys.stderr.isatty()
-    if own and trained.name == "lightgbm":
-        given["verbose"] = 0  # so that it warns of options it does not know; `refusals` makes lines of it
-    ranker = trained.make(data, given | own)
-    with refusals(trained.name, own):
+        chosen["verbose"] = not as_json and sys.stderr.isatty()
+    if extra_settings and trained.name == "lightgbm":
+        chosen["verbose"] = 0  # so that it warns of options it does not know; `refusals` makes lines of it
+    ranker = trained.make(data, chosen | extra_settings)
+    with refusals(trained.name, extra_settings):
         began = time.perf_counter()
         ranker.fit(data)
         seconds = time.perf_counter() - began
@@ -165,9 +165,9 @@ def _method(method: str | None, scope: str | None, model: str) -> Method:
     return chosen
 
 
-def _refuse_strange(method: Method, given: Mapping[str, Any]) -> None:
+def _refuse_strange(method: Method, chosen: Mapping[str, Any]) -> None:
     """Options given to a method that does not have them."""
-    strange = [OPTION_OF.get(name, f"--{name.replace('_', '-')}") for name in given if name not in method.knobs]
+    strange = [OPTION_OF.get(name, f"--{name.replace('_', '-')}") for name in chosen if name not in method.knobs]
     if strange:
         verb, them = ("is", "it") if len(strange) == 1 else ("are", "them")
         raise ConfigError(f"{' and '.join(strange)} {verb} not for --method {method.name}; leave {them} out.")

@@ -54,14 +54,35 @@ class Rows:
     suffixes: NDArray[np.str_]
 
     def groups(self, grouping: str) -> tuple[NDArray[np.int32], tuple[str, str]]:
-        """Give the group of each row under a grouping, (n,) with -1 for unknown, and the groups' names."""
+        """Give each row's group under a grouping.
+
+        Parameters
+        ----------
+        grouping : str
+            One of `GROUPINGS`.
+
+        Returns
+        -------
+        codes : ndarray of int32
+            (n,); -1 is unknown.
+        names : tuple of str
+            The groups' names.
+        """
         chosen = GROUPINGS[grouping]
         names = ("/".join(f".{suffix}" for suffix in chosen), "other")
         code = np.append(np.where(np.isin(self.suffixes, chosen), 0, 1), _UNKNOWN)
         return code[self.suffix].astype(np.int32), names
 
     def save(self, path: Path, data: str) -> None:
-        """Write the rows with a digest of them and of ``data``, the fingerprint of what they were made from."""
+        """Write the rows, with a digest of them and of what they were made from.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        data : str
+            The fingerprint of what they were made from.
+        """
         buffer = io.BytesIO()
         np.savez(buffer, **vars(self), check=np.array(self._digest(data)))
         write_whole(path, buffer.getvalue())
@@ -70,7 +91,14 @@ class Rows:
     def load(cls, path: Path, data: str, *, bound: bool = True) -> Rows | None:
         """Read the rows as they were saved; None if they are damaged or of other data.
 
-        With ``bound=False``, rows without a digest, as older caches have them, are taken if they fit together.
+        Parameters
+        ----------
+        path : Path
+            The file.
+        data : str
+            The fingerprint of what they should be made from.
+        bound : bool
+            False takes rows without a digest, as older caches have them, if they fit together.
         """
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as content:
@@ -185,7 +213,17 @@ def collect(paths: Sequence[Path], limit: int | None, folder: Path, texts: TextP
 
 
 def all_records(paths: Sequence[Path], limit: int | None, folder: Path | None) -> Iterator[Record]:
-    """Read the records of all files one after the other, at most ``limit``."""
+    """Read the records of all files one after the other.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files.
+    limit : int or None
+        The most records to read.
+    folder : Path or None
+        Where temporary files go.
+    """
     left = limit
     for path in paths:
         for record in read_records(path, limit=left, folder=folder):
@@ -195,7 +233,15 @@ def all_records(paths: Sequence[Path], limit: int | None, folder: Path | None) -
 
 
 def ranking_data(rows: Rows, features: NDArray[Any]) -> RankingData:
-    """Build the data without checks: the rows are known to be grouped, the ids to differ, the vectors to be finite."""
+    """Build the data without checks: the rows are known to be grouped, the ids to differ, the vectors to be finite.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    features : ndarray
+        Their vectors, (n, width).
+    """
     lengths = np.diff(rows.query_ptr)
     positions = np.arange(len(rows.relevance)) - np.repeat(rows.query_ptr[:-1], lengths)
     queries = np.array([str(query) for query in rows.query_ids.tolist()])

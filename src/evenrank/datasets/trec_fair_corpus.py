@@ -55,7 +55,13 @@ class Paper:
 
 
 def corpus_files(folder: Path) -> list[Path]:
-    """List the files of papers in a folder, by name; a file that is there with and without .gz counts once."""
+    """List the files of papers, by name; a file that is there with and without .gz counts once.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are; there are none if it is no folder.
+    """
     if not folder.is_dir():
         return []
     by_name = {
@@ -151,7 +157,20 @@ def _scores(
 
 
 def stream(paths: Sequence[Path]) -> Iterator[tuple[str, Paper]]:
-    """Read the papers of JSON lines files one by one, compressed or not, each with its file:line."""
+    """Read the papers of JSON lines files one by one, compressed or not.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files.
+
+    Yields
+    ------
+    place : str
+        The paper's file:line.
+    paper : Paper
+        The paper.
+    """
     for path in paths:
         for number, line in enumerate(_lines(path), 1):
             if not line.strip():

@@ -82,7 +82,20 @@ class Source:
 
 
 def find_file(folder: Path, name: str) -> Path | None:
-    """Find the file of that name in the folder, perhaps compressed; None if there is none."""
+    """Find a file, perhaps compressed.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, which must exist.
+    name : str
+        The file's name without .gz.
+
+    Returns
+    -------
+    Path or None
+        None if there is none.
+    """
     if not folder.is_dir():
         raise DataError(f"{folder}: there is no such folder. {EXPECTED}")
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
@@ -102,7 +115,18 @@ def author_key(value: object) -> str:
 
 
 def read_queries(folder: Path) -> list[Query]:
-    """Read the judged lists, in the order of the file."""
+    """Read the judged lists.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder with the track's files.
+
+    Returns
+    -------
+    list of Query
+        In the order of the file.
+    """
     text = load_text([expected_file(folder, TRAINING)])
     queries: dict[str, Query] = {}
     for number, line in enumerate(text.data.split(b"\n"), 1):
@@ -156,7 +180,18 @@ def _query(line: bytes, place: str) -> Query:
 
 
 def read_levels(folder: Path) -> dict[str, float]:
-    """Read the gid of each author from the file of author groups."""
+    """Read each author's level.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder with the track's files.
+
+    Returns
+    -------
+    dict
+        Author id → gid, from the file of author groups.
+    """
     table = _table(expected_file(folder, AUTHOR_GROUPS), ["author_id", "gid"])
     levels: dict[str, float] = {}
     for row, (author, gid) in enumerate(zip(table.frame["author_id"], _numbers(table, "gid"), strict=True)):
@@ -206,7 +241,18 @@ def read_feature_file(folder: Path, queries: Sequence[Query]) -> Source:
 
 
 def read_titles(path: Path) -> Iterator[tuple[str, str]]:
-    """Read ids and titles of the papers in the table of papers; "" where there is no title."""
+    """Read the papers' titles.
+
+    Parameters
+    ----------
+    path : Path
+        The table of papers.
+
+    Yields
+    ------
+    paper, title : str
+        The id and the title, "" where there is none.
+    """
     for paper, title in _table(path, ["paper_sha", "paper_title"]).frame.iter_rows():
         yield paper, title or ""
 

@@ -138,26 +138,26 @@ class About:
         values = {name: value for name, value in values.items() if value is not None or name == "scale"}
         for name, kind in PARTS.items():
             if isinstance(values.get(name), Mapping):
-                own = {part.name for part in fields(kind)}
-                values[name] = kind(**{key: value for key, value in values[name].items() if key in own})
+                part_names = {part.name for part in fields(kind)}
+                values[name] = kind(**{key: value for key, value in values[name].items() if key in part_names})
         if "notions" in values:
             values["notions"] = tuple(values["notions"])
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by name, for ``config.json`` and ``--json``; what was not noted is left out."""
+        """Give plain values by name, for ``config.json`` and ``--json``; what was not noted is left out."""
         content = {name: value for name, value in asdict(self).items() if value is not None or name == "scale"}
         return content | {"notions": list(self.notions)}
 
     def before_run(self) -> dict[str, Any]:
-        """`to_dict` without what is known only after the run, or stands elsewhere in ``config.json``."""
+        """Give `to_dict` without what is known only after the run, or stands elsewhere in ``config.json``."""
         return {name: value for name, value in self.to_dict().items() if name not in AFTER}
 
     def shares_of(self, grouping: str) -> dict[str, float]:
-        """The groups of a grouping, in the order of their numbers, with their shares of the rows."""
-        own = self.groups.get(grouping)
-        if isinstance(own, Mapping):
-            return dict(own)
+        """Look up each group's share of the rows under a grouping, in the order of the groups' numbers."""
+        groups = self.groups.get(grouping)
+        if isinstance(groups, Mapping):
+            return dict(groups)
         by_grouping = any(isinstance(shares, Mapping) for shares in self.groups.values())
         return {} if by_grouping else dict(self.groups)
 
@@ -167,7 +167,19 @@ AFTER = ("models", "seconds", "blocks", "fingerprint", "versions", "made")
 
 
 def about_plan(plan: Plan, seed: int, spread: str, repeats: int) -> About:
-    """What a reader of the results wants to know of a sweep that is about to run."""
+    """Describe a sweep that is about to run.
+
+    Parameters
+    ----------
+    plan : Plan
+        What decides its numbers.
+    seed : int
+        As the caller gave it.
+    spread : str
+        "standard error" (folds) or "standard deviation" (seeds).
+    repeats : int
+        The number of folds or seeds.
+    """
     data = next(iter(plan.groupings.values()))
     groups = {
         name: {label: float((grouping.group == code).mean()) for code, label in enumerate(group_texts(grouping))}
@@ -185,7 +197,7 @@ def about_plan(plan: Plan, seed: int, spread: str, repeats: int) -> About:
         seed=int(seed),
         solver=plan.solver,
         scale=plan.scale,
-        settings={name: dict(own) for name, own in plan.settings.items()},
+        settings={name: dict(method_settings) for name, method_settings in plan.settings.items()},
         notions=plan.notions,
         tested=next(iter(plan.tested.values())).n_queries,
         tested_each=_tested_each(plan),
@@ -199,18 +211,30 @@ def about_plan(plan: Plan, seed: int, spread: str, repeats: int) -> About:
 
 
 def about_run(config: Mapping[str, Any], models: int, seconds: float, done: int) -> About:
-    """What a run folder's configuration says, with what the run took; older folders noted some of it elsewhere."""
+    """Describe a run from its configuration and what it took.
+
+    Parameters
+    ----------
+    config : mapping
+        The content of ``config.json``; older folders noted some of it elsewhere.
+    models : int
+        The number of models trained.
+    seconds : float
+        The seconds they took.
+    done : int
+        The number of finished blocks.
+    """
     asked = config["asked"]
     splits = {(block["fold"], block["seed"]) for block in asked["blocks"]}
     noted = {name: asked[name] for name in ("solver", "scale", "settings", "notions")}
     noted |= {"folds": len(splits), "seed": min(seed for _, seed in splits)}
     took = {"models": models, "seconds": seconds, "blocks": Blocks(done, len(asked["blocks"]))}
-    made = {"fingerprint": config["data"]["fingerprint"], "versions": config["versions"], "made": config["made"]}
-    return About.from_dict({**noted, **config["about"], **took, **made})
+    origin = {"fingerprint": config["data"]["fingerprint"], "versions": config["versions"], "made": config["made"]}
+    return About.from_dict({**noted, **config["about"], **took, **origin})
 
 
 def made_now(methods: Sequence[str]) -> dict[str, Any]:
-    """The versions and the command that a run begins with, as ``config.json`` has them."""
+    """Note the versions and the command that a run begins with, as ``config.json`` has them."""
     began = datetime.now(UTC).isoformat(timespec="seconds")
     return {"versions": _versions(methods), "made": asdict(Made(_command(), began))}
 

@@ -23,12 +23,12 @@ MOST_SEEDS = 100_000
 
 
 def listed_names(names: Sequence[str] | str) -> Sequence[str]:
-    """One name stands for a list of one."""
+    """Give a list of names; one name stands for a list of one."""
     return [names] if isinstance(names, str) else names
 
 
 def notion_name(notion: str) -> str:
-    """The full name of a notion that a sweep takes."""
+    """Look up the full name of a notion that a sweep takes; a ConfigError if it takes none of that name."""
     name = as_notion(notion).name
     if name not in NOTIONS:
         raise ConfigError(
@@ -38,12 +38,25 @@ def notion_name(notion: str) -> str:
 
 
 def checked_groupings(data: RankingData | Mapping[str, RankingData], what: str) -> Groupings:
-    """The groupings by name: at least two groups each, of the same rows; ``what`` is what an error calls them."""
+    """Check that groupings have at least two groups each and are of the same rows.
+
+    Parameters
+    ----------
+    data : RankingData or mapping of str to RankingData
+        One grouping, or several by name.
+    what : str
+        What an error calls them.
+
+    Returns
+    -------
+    dict
+        The groupings by name.
+    """
     groupings = {ONE: data} if isinstance(data, RankingData) else dict(data) if isinstance(data, Mapping) else {}
     first = next(iter(groupings.values()), None)
     if first is None or not all(isinstance(grouping, RankingData) for grouping in groupings.values()):
-        given = repr(data) if isinstance(data, Mapping) else type(data).__name__
-        raise DataError(f"{what} must be a RankingData, or groupings of one by name; got {given}.")
+        described = repr(data) if isinstance(data, Mapping) else type(data).__name__
+        raise DataError(f"{what} must be a RankingData, or groupings of one by name; got {described}.")
     for name, grouping in groupings.items():
         if grouping.features is not first.features:
             raise DataError(f"{what}: grouping {name!r} has other rows; make groupings with RankingData.with_group.")
@@ -55,7 +68,7 @@ def checked_groupings(data: RankingData | Mapping[str, RankingData], what: str) 
 
 
 def refuse_other_groups(groupings: Groupings, tests: Groupings) -> None:
-    """Held-out data must have the groupings and the groups of the data."""
+    """Raise a DataError if held-out data has other groupings or groups than the data."""
     if list(groupings) != list(tests):
         raise DataError(f"test must have the groupings of data, {list(groupings)}; it has {list(tests)}.")
     for name, train in groupings.items():
@@ -73,7 +86,17 @@ def splits_of(
     seeds: int | Sequence[int] | None,
     test_share: float,
 ) -> tuple[NDArray[np.int64] | None, list[tuple[int, int]], str]:
-    """Each query's fold in each repeat, the (fold, seed) of each split, and what the errors are."""
+    """Split the queries as `sweep` was asked to; the parameters are its own.
+
+    Returns
+    -------
+    fold_of : ndarray of int or None
+        Each query's fold in each repeat, (repeats, q); None if the test data is given.
+    splits : list of tuple
+        The (fold, seed) of each split.
+    spread : str
+        What the errors are: "standard error" or "standard deviation".
+    """
     data = next(iter(groupings.values()))
     if tests is None and seeds is None:
         fold_of = _fold_of(data, FOLDS if folds is None else folds, seed)
@@ -96,32 +119,32 @@ def splits_of(
 
 
 def _seeds(seeds: int | Sequence[int] | None, seed: int) -> list[int]:
-    given: Any = seeds
-    if isinstance(given, Iterable) and not isinstance(given, str):
-        chosen = list(given)
+    requested: Any = seeds
+    if isinstance(requested, Iterable) and not isinstance(requested, str):
+        chosen = list(requested)
         if not chosen:
             raise ConfigError("seeds must be a number ≥ 1 or whole numbers ≥ 0; got none.")
     else:
-        count = 1 if given is None else given
+        count = 1 if requested is None else requested
         check_number(count, "seeds", least=1, most=MOST_SEEDS, whole=True)
         chosen = list(range(seed, seed + count))
-    for each in chosen:
-        check_number(each, "seeds", least=0, most=LARGEST_SEED, whole=True)
-    return list(dict.fromkeys(int(each) for each in chosen))
+    for number in chosen:
+        check_number(number, "seeds", least=0, most=LARGEST_SEED, whole=True)
+    return list(dict.fromkeys(int(number) for number in chosen))
 
 
 def grid_of(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) -> NDArray[np.float64]:
-    """The distinct strengths and 0, ascending."""
-    given = strengths.get(method) if isinstance(strengths, Mapping) else strengths
-    if given is None:
+    """Give the method's strengths: those asked for, or its own grid; distinct, ascending, with 0."""
+    requested = strengths.get(method) if isinstance(strengths, Mapping) else strengths
+    if requested is None:
         return METHODS[method].strength.grid()
-    given = unmasked(given, "strengths")
+    requested = unmasked(requested, "strengths")
     try:
-        grid = np.asarray(given, dtype=np.float64).ravel()
+        grid = np.asarray(requested, dtype=np.float64).ravel()
     except (TypeError, ValueError):
         grid = np.array([np.nan])
     if not (np.isfinite(grid) & (grid >= 0)).all():
-        raise ConfigError(f"strengths must be finite numbers ≥ 0; got {given!r}.")
+        raise ConfigError(f"strengths must be finite numbers ≥ 0; got {requested!r}.")
     strength = METHODS[method].strength
     if not (grid < strength.below).all():
         raise ConfigError(

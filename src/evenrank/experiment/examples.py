@@ -20,7 +20,15 @@ PLACES = 10  # the most places kept of a list
 
 @dataclass(frozen=True)
 class Titles:
-    """Texts to show instead of ids: query id → text and item id → text; an id without one is shown itself."""
+    """Texts to show instead of ids; an id without a text is shown itself.
+
+    Attributes
+    ----------
+    query : mapping
+        Query id → text.
+    item : mapping
+        Item id → text.
+    """
 
     query: Mapping[Any, str]
     item: Mapping[Any, str]
@@ -32,9 +40,11 @@ class Examples:
 
     Attributes
     ----------
-    queries : one dictionary each: id, title, and items with id, title, relevance, relevant and a group a grouping
-    tops : (method, grouping, notion, k) → (queries, places, strengths) item numbers, -1 where a list is shorter or the
-        query was never tested
+    queries : list of dict
+        One per query: id, title, and items with id, title, relevance, relevant and one group per grouping.
+    tops : dict
+        (method, grouping, notion, k) → item numbers, (queries, places, strengths); -1 where a list is shorter or the
+        query was never tested.
     """
 
     queries: list[dict[str, Any]]
@@ -42,9 +52,23 @@ class Examples:
 
 
 def choose_queries(groupings: Mapping[str, RankingData], number: int, least: int, seed: int) -> NDArray[np.int64]:
-    """Up to ``number`` queries, by number, whose lists are longer than ``least`` and have two groups of a grouping.
+    """Draw queries with lists longer than ``least`` and two groups of a grouping; if there are none, any queries.
 
-    The choice depends on the ids and the seed alone. If no query qualifies, any may be chosen.
+    Parameters
+    ----------
+    groupings : mapping of str to RankingData
+        The same rows under each grouping.
+    number : int
+        The most queries to draw.
+    least : int
+        Lists must be longer than this.
+    seed : int
+        The choice depends on it and on the ids alone.
+
+    Returns
+    -------
+    ndarray of int
+        The queries' numbers, ascending.
     """
     data = next(iter(groupings.values()))
     mixed = np.zeros(data.n_queries, bool)
@@ -60,7 +84,7 @@ def choose_queries(groupings: Mapping[str, RankingData], number: int, least: int
 
 
 def group_texts(data: RankingData) -> list[str]:
-    """The groups' names as texts that differ as the names do: 1 and "1" are two groups."""
+    """Write the groups' names as texts that differ as the names do: 1 and "1" are two groups."""
     texts = [str(name) for name in data.group_names]
     return texts if len(set(texts)) == len(texts) else [repr(name) for name in data.group_names]
 
@@ -68,9 +92,24 @@ def group_texts(data: RankingData) -> list[str]:
 def describe(
     groupings: Mapping[str, RankingData], queries: NDArray[np.int64], titles: Titles | None
 ) -> list[dict[str, Any]]:
-    """The chosen queries and their items in plain values, items in stored order."""
+    """Describe the queries and their items in plain values, items in stored order.
+
+    Parameters
+    ----------
+    groupings : mapping of str to RankingData
+        The same rows under each grouping.
+    queries : ndarray of int
+        The queries' numbers.
+    titles : Titles or None
+        Texts to show instead of ids.
+
+    Returns
+    -------
+    list of dict
+        As in `Examples.queries`.
+    """
     data = next(iter(groupings.values()))
-    told = titles or Titles({}, {})
+    known_titles = titles or Titles({}, {})
     labels = {name: group_texts(grouping) for name, grouping in groupings.items()}
     out = []
     for query in queries.tolist():
@@ -87,18 +126,37 @@ def describe(
             items.append(
                 {
                     "id": str(item),
-                    "title": str(told.item.get(item, item if data.item_ids is not None else f"item {place + 1}")),
+                    "title": str(
+                        known_titles.item.get(item, item if data.item_ids is not None else f"item {place + 1}")
+                    ),
                     "relevance": float(data.relevance[row]),
                     "relevant": bool(data.relevant[row]),
                     "groups": groups,
                 }
             )
-        out.append({"id": str(key), "title": str(told.query.get(key, key)), "items": items})
+        out.append({"id": str(key), "title": str(known_titles.query.get(key, key)), "items": items})
     return out
 
 
 def top_places(scores: NDArray[Any], data: RankingData, queries: NDArray[np.int64], places: int) -> NDArray[np.int16]:
-    """Item numbers within the query in ranked order, (queries, places, models); scores (n, models) in stored order."""
+    """Find which items stand in the top places of some queries.
+
+    Parameters
+    ----------
+    scores : ndarray
+        (n, models), in stored order.
+    data : RankingData
+        The rows.
+    queries : ndarray of int
+        The queries' numbers.
+    places : int
+        The number of places.
+
+    Returns
+    -------
+    ndarray of int16
+        Item numbers within the query, (queries, places, models); -1 where a list is shorter.
+    """
     out = np.full((len(queries), places, scores.shape[1]), -1, np.int16)
     for number, query in enumerate(queries.tolist()):
         rows = slice(data.query_ptr[query], data.query_ptr[query + 1])
@@ -109,12 +167,18 @@ def top_places(scores: NDArray[Any], data: RankingData, queries: NDArray[np.int6
 
 
 def pack(top: NDArray[np.int16]) -> dict[str, Any]:
-    """As plain text that fits into a line of JSON."""
+    """Compress an array into plain text that fits into a line of JSON."""
     return {"shape": list(top.shape), "zlib": base64.b64encode(zlib.compress(top.astype("<i2").tobytes(), 6)).decode()}
 
 
 def unpack(packed: Mapping[str, Any]) -> NDArray[np.int16]:
-    """What was packed; a ValueError if it does not fill its shape, and never more memory than the shape asks for."""
+    """Give back what `pack` compressed, taking no more memory than its shape needs.
+
+    Raises
+    ------
+    ValueError
+        The content is damaged or does not fill its shape.
+    """
     size = 2 * math.prod(packed["shape"])
     try:
         stream = zlib.decompressobj()

@@ -235,7 +235,7 @@ class Runner:
 
         began = time.perf_counter()
         with _whole(), warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-            # One thread: the same numbers whatever else runs, and blocks run beside each other instead.
+            # One thread: the same numbers whatever else runs, and blocks run in parallel instead.
             warnings.simplefilter("always", DataWarning)
             table, tops = self._parts(block)
         return {
@@ -262,7 +262,7 @@ class Runner:
         )
         names = list(plan.groupings)
         examples = np.flatnonzero(np.isin(numbers, plan.examples))
-        kept = np.searchsorted(plan.examples, numbers[examples]).tolist()
+        example_numbers = np.searchsorted(plan.examples, numbers[examples]).tolist()
         rows: dict[tuple[str, str], dict[str, Any]] = {}
         tops = []
         for part in method.run(method, task):
@@ -271,7 +271,12 @@ class Runner:
             row |= _measured(part.scores, data, plan.ks if part.k is None else (part.k,))
             if len(examples):
                 top = top_places(data.to_stored(part.scores), data, examples, plan.places)
-                where = {"grouping": names[part.grouping], "notion": part.notion, "k": part.k, "queries": kept}
+                where = {
+                    "grouping": names[part.grouping],
+                    "notion": part.notion,
+                    "k": part.k,
+                    "queries": example_numbers,
+                }
                 tops.append({**where, "top": pack(top)})
         table = [
             {"grouping": grouping, "notion": notion, "values": values} for (grouping, notion), values in rows.items()
@@ -310,8 +315,8 @@ def _take(groupings: Groupings, queries: NDArray[np.bool_]) -> tuple[RankingData
     first, *others = groupings.values()
     taken = first.take(queries)
     nothing = np.empty((first.n_rows, 0))
-    rest = [replace(replace(other, features=nothing).take(queries), features=taken.features) for other in others]
-    return taken, *(replace(other, parent=taken.parent) for other in rest)
+    regrouped = [replace(replace(other, features=nothing).take(queries), features=taken.features) for other in others]
+    return taken, *(replace(other, parent=taken.parent) for other in regrouped)
 
 
 def _measured(scores: NDArray[Any], data: RankingData, ks: Sequence[int]) -> dict[str, list[float]]:

@@ -21,18 +21,37 @@ def run_blocks(
     n_jobs: int,
     progress: Callable[[float], None] | None,
 ) -> list[dict[str, Any]]:
-    """Run the blocks that are not among the records yet, writing each down as it is finished."""
-    said: set[str] = set()
+    """Run the blocks that are not among the records yet, writing each down as it is finished.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to run.
+    records : list of dict
+        Those of the blocks already finished; the new ones are added to it.
+    journal : Journal or None
+        Where each record is written.
+    n_jobs : int
+        The number of processes; -1 is one per core.
+    progress : callable or None
+        Called with the fraction done.
+
+    Returns
+    -------
+    list of dict
+        One record per block, in the order they were finished.
+    """
+    relayed: set[str] = set()
     done = {Block(**record["block"]) for record in records}
     todo = [block for block in plan.blocks if block not in done]
-    _relay(records, said)
+    _relay(records, relayed)
     if progress is not None and records:
         progress(len(records) / len(plan.blocks))
     for record in _results(plan, todo, n_jobs):
         if journal is not None:
             journal.append(record)
         records.append(record)
-        _relay([record], said)
+        _relay([record], relayed)
         if progress is not None:
             progress(len(records) / len(plan.blocks))
     return records
@@ -69,17 +88,17 @@ def _follow(parent: int) -> None:
         return
 
     def watch() -> None:
-        while os.getppid() == parent:  # which is not so from the start if it was killed while this one began
+        while os.getppid() == parent:  # false from the start if the parent was killed while this process began
             time.sleep(0.5)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _relay(records: Sequence[dict[str, Any]], said: set[str]) -> None:
+def _relay(records: Sequence[dict[str, Any]], relayed: set[str]) -> None:
     """Each of the blocks' warnings once."""
     for record in records:
         for message in record["warnings"]:
-            if message not in said:
-                said.add(message)
+            if message not in relayed:
+                relayed.add(message)
                 warnings.warn(message, DataWarning, stacklevel=4)

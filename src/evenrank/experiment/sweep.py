@@ -50,22 +50,52 @@ def sweep(
 
     Parameters
     ----------
-    data : the rows, or several groupings of the same rows by name (see `RankingData.with_group`)
-    methods, notions : names; see `evenrank methods`
-    strengths : the grid, (A,), for all methods or by method; None is each method's own. 0, the baseline, is added
-    ks : cut-offs of the measures
-    folds : their number (5 by default), or each query's own fold, (q,); errors are standard errors over folds
-    test : held-out data in the form of ``data``: no folds, and errors are standard deviations over ``seeds``
-    seeds : their number or the seeds themselves; without ``test`` each draws its own random split of the queries
-    test_share : share of the queries that such a split holds out
-    solver : "exact", "gd" or "sgd", of the linear methods
-    scale : how their features are standardised, as in `fairness_path`
-    settings : method → its own options, say ``{"lightgbm": {"n_estimators": 50}}``
-    out : a run folder. It keeps every finished block, so that the same call goes on where a stopped one was
-    n_jobs : processes that run blocks beside each other; -1 is one per core
-    examples : number of queries whose rankings are kept for the report
-    titles : texts of queries and items for the report
-    progress : called with the fraction done
+    data : RankingData or mapping of str to RankingData
+        The rows, or several groupings of the same rows by name (see `RankingData.with_group`).
+    methods, notions : sequence of str
+        Their names; see `evenrank methods`.
+    strengths : array-like or mapping of str to array-like, optional
+        The grid, (A,), for all methods or by method; by default each method's own. 0, the baseline, is added.
+    ks : sequence of int
+        The cut-offs of the measures.
+    folds : int or array-like of int, optional
+        Their number (5 by default), or each query's fold, (q,); errors are standard errors over folds.
+    seed : int
+        The seed of the folds, of training and of the choice of examples.
+    test : RankingData or mapping of str to RankingData, optional
+        Held-out data in the form of ``data``: no folds, and errors are standard deviations over ``seeds``.
+    seeds : int or sequence of int, optional
+        Their number or the seeds themselves; without ``test`` each draws its own random split of the queries.
+    test_share : float
+        The share of the queries that such a split holds out.
+    solver : str
+        "exact", "gd" or "sgd", of the linear methods.
+    scale : str or None
+        How their features are standardised, as in `fairness_path`.
+    settings : mapping of str to mapping, optional
+        Method → its own options, such as ``{"lightgbm": {"n_estimators": 50}}``.
+    out : path, optional
+        A run folder. It keeps every finished block, so that the same call continues a run that was stopped.
+    n_jobs : int
+        The number of processes that run blocks in parallel; -1 is one per core.
+    examples : int
+        The number of queries whose rankings are kept for the report.
+    titles : Titles, optional
+        Texts of queries and items for the report.
+    progress : callable, optional
+        Called with the fraction done.
+
+    Returns
+    -------
+    Sweep
+        The table of trials.
+
+    Raises
+    ------
+    ConfigError
+        An option has a value that cannot be used.
+    DataError
+        The groupings are of different rows, have fewer than two groups, or differ between ``data`` and ``test``.
 
     Examples
     --------
@@ -94,8 +124,8 @@ def sweep(
     tests = None if test is None else asked.checked_groupings(test, "test")
     if tests is not None:
         asked.refuse_other_groups(groupings, tests)
-    for name, own in (settings or {}).items():
-        METHODS[choose(name, METHODS, what="a method of settings")].check_settings(own)
+    for name, method_settings in (settings or {}).items():
+        METHODS[choose(name, METHODS, what="a method of settings")].check_settings(method_settings)
     for name in chosen:
         if METHODS[name].extra:
             require(METHODS[name].extra)

@@ -1,4 +1,4 @@
-"""`Sweep`: the table of trials that comes of a sweep, its curves, and its files."""
+"""`Sweep`: the table of trials that a sweep gives, its curves, and its files."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class Trial:
 
     @property
     def params(self) -> dict[str, Any]:
+        """What the model was trained with, by name."""
         return {name: getattr(self, name) for name in KEYS if name != "seconds"}
 
     @property
@@ -55,7 +56,7 @@ class Trial:
 
 
 class Sweep:
-    """A table of trials, a row each, with what was asked.
+    """The table of trials, one row per trial, with what was asked.
 
     Attributes
     ----------
@@ -70,7 +71,7 @@ class Sweep:
         Rankings of example queries.
     """
 
-    page: ClassVar[Callable[..., str]]  # the page layer, which comes later, puts it here
+    page: ClassVar[Callable[..., str]]  # set by the page layer, which this layer must not import
 
     def __init__(
         self,
@@ -87,7 +88,18 @@ class Sweep:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Sweep:
-        """Read a run folder; what a run that was stopped has so far counts, with a warning."""
+        """Read a run folder. If the run was stopped, the blocks it finished are read, with a warning.
+
+        Parameters
+        ----------
+        folder : path
+            Where `sweep` wrote the run.
+
+        Raises
+        ------
+        DataError
+            The folder holds no run, or no finished block yet.
+        """
         run = RunFolder(folder)
         config = run.config
         records = run.blocks(config)
@@ -108,7 +120,7 @@ class Sweep:
 
     @classmethod
     def of(cls, config: dict[str, Any], records: Sequence[dict[str, Any]], examples: list[dict[str, Any]]) -> Sweep:
-        """The table from the blocks' records, in the plan's order whatever the order they were finished in."""
+        """Build the table from the blocks' records, in the plan's order whatever the order they were finished in."""
         asked = config["asked"]
         place = {tuple(block.values()): number for number, block in enumerate(asked["blocks"])}
         ordered = sorted(records, key=lambda record: place[tuple(record["block"].values())])
@@ -146,15 +158,17 @@ class Sweep:
 
     @property
     def methods(self) -> list[str]:
+        """Names of the methods, in the order of the table."""
         return list(dict.fromkeys(self.columns["method"].tolist()))
 
     @property
     def groupings(self) -> list[str]:
+        """Names of the groupings, in the order of the table."""
         return list(dict.fromkeys(self.columns["grouping"].tolist())) if "grouping" in self.columns else [""]
 
     @property
     def notions(self) -> list[str]:
-        """Those asked for; a method that knows no notions is measured by each of them."""
+        """The notions asked for; a method that knows no notions is measured by each of them."""
         return list(self.about.notions or dict.fromkeys(self.columns["notion"].tolist()))
 
     @property
@@ -163,14 +177,26 @@ class Sweep:
         return self.about.spread
 
     def frame(self, kind: str = "polars") -> Any:
-        """The trials as a "polars" or "pandas" frame."""
+        """Copy the trials into a frame, one row per trial.
+
+        Parameters
+        ----------
+        kind : str
+            "polars" or "pandas".
+        """
         if kind not in ("polars", "pandas"):
             raise ConfigError(f"kind must be 'polars' or 'pandas'; got {kind!r}.")
         texts = {name: self.columns[name].tolist() for name in TEXTS if name in self.columns}
         return require(kind).DataFrame({**self.columns, **texts})
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the trials to a .parquet or .csv file, whole or not at all."""
+        """Write the trials to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Its suffix, .parquet or .csv, decides the format.
+        """
         from io import BytesIO
 
         writers = {".parquet": "write_parquet", ".csv": "write_csv"}
@@ -185,9 +211,10 @@ class Sweep:
         return self.trials()
 
     def trials(self) -> Iterator[Trial]:
+        """Go through the trials, in the order of the table."""
         for row in self.frame().iter_rows(named=True):
-            own = {name: row.pop(name) for name in KEYS if name in row}
-            yield Trial(values=row, **own)
+            identity = {name: row.pop(name) for name in KEYS if name in row}
+            yield Trial(values=row, **identity)
 
     def curve(
         self,
@@ -198,7 +225,24 @@ class Sweep:
         quality: str = "ndcg",
         grouping: str | None = None,
     ) -> Curve:
-        """One method's curve for one notion, measured by that notion at k; the first method and grouping by default."""
+        """Collect one method's curve for one notion, measured by that notion at k.
+
+        Parameters
+        ----------
+        notion : str
+            Its name or alias.
+        k : int
+            The cut-off, one of `ks`.
+        method, grouping : str, optional
+            By default the first of the sweep.
+        quality : str
+            "ndcg" or "precision".
+
+        Raises
+        ------
+        ConfigError
+            The sweep has no such curve.
+        """
         name = as_notion(notion).name
         method, grouping = method or self.methods[0], self.groupings[0] if grouping is None else grouping
         quality_name, violation_name = f"{quality}@{k}", f"{name}@{k}"
@@ -224,7 +268,7 @@ class Sweep:
     def along(
         self, column: str, notion: str, *, method: str, grouping: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Strengths, and the means and errors of a column over the repeats, (strengths,) each; none if not swept."""
+        """Average a column over the repeats: strengths, means and errors, (strengths,) each; empty if not swept."""
         strengths, table = self.by_repeat(column, notion, method=method, grouping=grouping)
         if not len(strengths):
             return strengths, strengths, strengths
@@ -233,7 +277,7 @@ class Sweep:
     def by_repeat(
         self, column: str, notion: str, *, method: str, grouping: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Strengths, and a column's value in each fold or seed, (strengths, repeats)."""
+        """Look up the strengths, and a column's value in each fold or seed, (strengths, repeats)."""
         strengths, order = self._layout(as_notion(notion).name, method, grouping)
         return strengths, self.columns[column].astype(np.float64, copy=False)[order]
 
@@ -258,7 +302,7 @@ class Sweep:
         )
 
     def curves(self, quality: str = "ndcg") -> list[Curve]:
-        """Every curve: grouping by grouping, method by method, notion by notion, k by k."""
+        """List every curve: grouping by grouping, method by method, notion by notion, k by k."""
         return [
             self.curve(notion, k, method=method, quality=quality, grouping=grouping)
             for grouping in self.groupings
@@ -268,14 +312,17 @@ class Sweep:
         ]
 
     def html(self, title: str = "", subtitle: str = "") -> str:
-        """A page of its own that needs no network."""
+        """Write the report as one page that needs no network."""
         return self.page(self, subtitle=subtitle, **({"title": title} if title else {}))
 
     def _repr_html_(self) -> str:
         return self.page(self, whole=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints: the configuration and, for each curve, its means, errors and what comes free."""
+        """Give what `--json` prints: the configuration and the curves.
+
+        Each curve has its means, its errors and the reductions of its gap at no significant quality loss.
+        """
         return {"about": self.about.to_dict(), "curves": [_described(curve) for curve in self.curves()]}
 
 

@@ -112,12 +112,33 @@ def fill_cache(
 
 
 def open_cache(folder: Path, meta: Meta) -> NDArray[Any]:
-    """Open the vectors of a finished cache, memory-mapped; `is_finished` checks them."""
+    """Open the vectors of a finished cache, memory-mapped.
+
+    Parameters
+    ----------
+    folder : Path
+        The cache's folder.
+    meta : Meta
+        What it is of; `is_finished` checks that it is.
+
+    Returns
+    -------
+    ndarray
+        (rows, width).
+    """
     return np.memmap(folder / VECTORS, DTYPE, "r", shape=(meta.rows, meta.width))
 
 
 def is_finished(folder: Path, meta: Meta) -> bool:
-    """Check whether the folder holds all the vectors that ``meta`` describes, undamaged; reads them all once."""
+    """Check whether a folder holds all the vectors, undamaged; reads them all once.
+
+    Parameters
+    ----------
+    folder : Path
+        The cache's folder.
+    meta : Meta
+        What it should be of.
+    """
     known = read_meta(folder)
     if known is None or not known.same(meta):
         return False

@@ -108,7 +108,15 @@ class Checkpoint:
     names: frozenset[str]
 
     def part(self, name: str, layer: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Give weight and bias of a part of a layer, by the names of `Family.layer`."""
+        """Give the weight and the bias of a part of a layer.
+
+        Parameters
+        ----------
+        name : str
+            One of the names of `Family.layer`.
+        layer : int
+            The layer's number, from 0.
+        """
         full = self.family.layer[name].format(layer)
         return self.tensor(f"{full}.weight"), self.tensor(f"{full}.bias")
 
@@ -186,7 +194,20 @@ def load_checkpoint(folder: Path) -> Checkpoint:
 
 
 def load_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
-    """Read the folder's JSON object of that name."""
+    """Read a JSON object from the model's folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's folder.
+    name : str
+        The file in it.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, or holds no object.
+    """
     path = folder / name
     try:
         content = json.loads(path.read_bytes())

@@ -42,7 +42,18 @@ class Encoder(Protocol):
     def width(self) -> int: ...
 
     def encode(self, queries: Sequence[str], passages: Sequence[str]) -> NDArray[Any]:
-        """Compute one vector per pair, (n, width); the same pairs must give the same vectors."""
+        """Compute one vector per pair; the same pairs must give the same vectors.
+
+        Parameters
+        ----------
+        queries, passages : sequence of str
+            The texts, n each.
+
+        Returns
+        -------
+        ndarray
+            (n, width).
+        """
         ...
 
 
@@ -120,7 +131,18 @@ class TransformerEncoder:
             ) from None
 
     def encode(self, queries: Sequence[str], passages: Sequence[str]) -> NDArray[np.float32]:
-        """Compute the pairs' vectors, (n, width) float32, in the order given."""
+        """Compute one vector per pair, in the order given.
+
+        Parameters
+        ----------
+        queries, passages : sequence of str
+            The texts, n each.
+
+        Returns
+        -------
+        ndarray of float32
+            (n, width).
+        """
         pairs = self._tokenizer.encode_batch(list(zip(queries, passages, strict=True)))
         lengths = np.array([len(pair) for pair in pairs])
         order = np.argsort(lengths, kind="stable")

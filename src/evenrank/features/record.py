@@ -55,11 +55,11 @@ class Meta:
 
     @property
     def checksum(self) -> int:
-        """What the blocks' checksums begin with."""
+        """The value that the blocks' checksums begin with."""
         return 0 if self.format == UNBOUND else zlib.crc32(json.dumps(asdict(self), sort_keys=True).encode())
 
     def same(self, other: Meta) -> bool:
-        """Check whether both are of the same vectors, in whichever format."""
+        """Check whether both describe the same vectors, in whichever format."""
         return replace(self, format=FORMAT) == replace(other, format=FORMAT)
 
     def between(self, block: int) -> tuple[int, int]:
@@ -68,7 +68,18 @@ class Meta:
 
 
 def read_meta(folder: Path) -> Meta | None:
-    """Read what the folder's cache is of; None if it has none that can be read."""
+    """Read what the cache in a folder is of.
+
+    Parameters
+    ----------
+    folder : Path
+        The cache's folder.
+
+    Returns
+    -------
+    Meta or None
+        None if there is none that can be read.
+    """
     try:
         meta = Meta(**json.loads((folder / META).read_bytes()))
     except (OSError, ValueError, TypeError, RecursionError):
@@ -91,14 +102,37 @@ class Line:
 
 
 def lines_of(record: bytes, meta: Meta) -> list[Line]:
-    """Read the lines of a record; those that are not whole are left out."""
+    """Read the lines of a record; those that are not whole, or are of no block, are left out.
+
+    Parameters
+    ----------
+    record : bytes
+        The content of the progress file.
+    meta : Meta
+        What the cache is of.
+    """
     matches = (LINE.fullmatch(line) for line in record.splitlines(keepends=True))
     lines = [Line(int(match[1]), int(match[2], 16), float(match[3])) for match in matches if match]
     return [line for line in lines if line.block < meta.blocks]
 
 
 def whole_blocks(lines: list[Line], vectors: IO[bytes], meta: Meta) -> dict[int, Line]:
-    """Find the blocks whose vectors have the checksum that a line gives, with that line."""
+    """Find the blocks whose vectors have the checksum that a line gives.
+
+    Parameters
+    ----------
+    lines : list of Line
+        The record.
+    vectors : file
+        Open for reading bytes.
+    meta : Meta
+        What the cache is of.
+
+    Returns
+    -------
+    dict
+        Number of the block → its line.
+    """
     whole: dict[int, Line] = {}
     width = meta.width * DTYPE.itemsize
     for line in lines:

@@ -54,6 +54,7 @@ class Columns:
     labels: Labels = field(default_factory=Labels)
 
     def refuse_trec(self, what: str) -> None:
+        """Raise a ConfigError if an option of TREC runs was given; ``what`` is what the error calls the file."""
         for option in ("qrels", "groups"):
             if getattr(self, option) is not None:
                 raise ConfigError(f"{option} is for TREC runs only; {what} has relevance and group in its own columns.")
@@ -85,7 +86,24 @@ class Plan:
 
 
 def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
-    """Settle the roles, or say which named column is absent and which there are."""
+    """Settle which column has which part.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns of the file.
+    columns : Columns
+        The caller's choice.
+    source : str
+        What an error calls the file.
+
+    Raises
+    ------
+    MissingColumn
+        A named column is absent; the message has those that are there.
+    ConfigError
+        The choice contradicts itself.
+    """
     features = (columns.score,) if columns.score is not None else columns.features
     if features is not None and len(set(features)) < len(features):
         twice = next(name for j, name in enumerate(features) if name in features[:j])
@@ -125,7 +143,21 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
 
 
 def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *, typed: bool = True) -> RankingData:
-    """Turn a table into `RankingData`. ``typed=False``: all columns are text, and whole-number ids become ints."""
+    """Turn a table into `RankingData`.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The needed columns.
+    chosen : Plan
+        The parts of the columns.
+    columns : Columns
+        The caller's choice.
+    at : callable
+        From a row to its place in the files, for errors.
+    typed : bool
+        False if all columns are text; ids written as whole numbers then become ints.
+    """
     features = chosen.features
     converted: dict[str, pl.Series] = {}
     if features is None:
@@ -196,7 +228,21 @@ def _note_rounded(series: pl.Series, values: NDArray[np.floating]) -> None:
 def numbers(
     series: pl.Series, subject: str, at: Locate, rule: tuple[str, str], parsed: pl.Series | None = None
 ) -> NDArray[Any]:
-    """A column's values, (n,); the first that is not a finite number is the error."""
+    """Convert a column to numbers, (n,); a DataError names the first value that is not finite.
+
+    Parameters
+    ----------
+    series : polars.Series
+        The column.
+    subject : str
+        What the error calls it.
+    at : callable
+        From a row to its place in the files.
+    rule : tuple of str
+        What a value must be, and the remedy.
+    parsed : polars.Series, optional
+        The values, if they were converted before.
+    """
     values = to_numbers(series) if parsed is None else parsed
     good = values.is_finite().fill_null(False)
     if not good.all():
@@ -206,7 +252,7 @@ def numbers(
 
 
 def to_numbers(series: pl.Series) -> pl.Series:
-    """Floats, with null where a value is missing or is not a number."""
+    """Convert a column to floats, with null where a value is missing or is not a number."""
     if series.dtype == pl.Float32:
         return series
     if series.dtype == pl.String:
@@ -243,14 +289,14 @@ def _looks_numeric(series: pl.Series, converted: dict[str, pl.Series]) -> bool:
 
 
 def whole_ids(series: pl.Series) -> pl.Series:
-    """Ints if every value is written as one would be, else the text as it stands ("007", 30 digits)."""
+    """Convert ids to ints if each is written as an int would be; else keep the text as it stands ("007", 30 digits)."""
     whole = series.cast(pl.Int64, strict=False)
     same = (whole.cast(pl.String) == series).fill_null(False) | series.is_null()
     return whole if same.all() else series
 
 
 def labels(series: pl.Series) -> NDArray[Any]:
-    """Ids or group labels as an array, (n,): integers, text, or Python values where some are missing."""
+    """Convert ids or group labels to an array, (n,): integers, text, or Python values where some are missing."""
     if series.dtype == pl.Int128:  # numpy has no such integers; as in CSV, ids beyond 64 bits are text
         series = series.cast(pl.String)
     if series.dtype == pl.String and not series.null_count():
@@ -268,7 +314,7 @@ def _shared_texts(series: pl.Series) -> NDArray[Any]:
 
 
 def shown(value: object) -> str:
-    """A value as an error message quotes it: on one line, and short."""
+    """Write a value as an error message quotes it: on one line, and short."""
     if value is None:
         return "no value"
     text = repr(value.to_list() if isinstance(value, pl.Series) else value)

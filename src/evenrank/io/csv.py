@@ -31,7 +31,17 @@ class TextTable:
 
 
 def read_csv(paths: Sequence[Path], columns: Columns, *, separator: str = ",") -> RankingData:
-    """Rows of tables that share a header; each row must have as many fields as its header."""
+    """Read tables that share a header; each row must have as many fields as its header.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, read as one.
+    columns : Columns
+        The caller's choice of columns.
+    separator : str
+        Between fields: one character.
+    """
     columns.refuse_trec("a table")
     texts = [load_text([path]) for path in paths]
     names = header(texts[0], separator)
@@ -56,7 +66,7 @@ def read_csv(paths: Sequence[Path], columns: Columns, *, separator: str = ",") -
 
 
 def header(text: Text, separator: str) -> list[str]:
-    """The names on the first line that is not blank; a name may be empty, but none may occur twice."""
+    """Read the names on the first line that is not blank; a name may be empty, but none may occur twice."""
     first = text.data.lstrip(b"\r\n")
     if not first:
         raise DataError(f"{text.name}: the file is empty; a header and at least one row are needed.")
@@ -83,16 +93,28 @@ def _first_record(data: bytes) -> bytes:
 
 
 def load_table(text: Text, separator: str, expected: Sequence[str], needed: Sequence[str]) -> TextTable:
-    """The needed columns of one file, whose header must have the expected names in some order."""
+    """Read the needed columns of one file.
+
+    Parameters
+    ----------
+    text : Text
+        The file's content.
+    separator : str
+        Between fields.
+    expected : sequence of str
+        The names its header must have, in any order.
+    needed : sequence of str
+        The columns to read.
+    """
     names = header(text, separator)
     if sorted(names) != sorted(expected):
         raise DataError(
             f"{text.name}: parts of one table must have the same columns; "
             f"got {listed(names)} where the first file has {listed(expected)}."
         )
-    found = scan(text, separator.encode())
-    refuse_ragged(found, text, len(names), "as the header has")
-    body = found.without_blanks()[found.first_stop :]
+    records = scan(text, separator.encode())
+    refuse_ragged(records, text, len(names), "as the header has")
+    body = records.without_blanks()[records.first_stop :]
     # Positions as names: a header may hold empty names, which polars would invent others for.
     schema = {str(j): pl.String() for j in range(len(names))}
     at = [names.index(name) for name in needed]
@@ -104,7 +126,7 @@ def load_table(text: Text, separator: str, expected: Sequence[str], needed: Sequ
         except pl.exceptions.PolarsError as error:
             reason = str(error).splitlines()[0]
             raise DataError(f"{text.name}: the file cannot be read as a table ({reason}).") from None
-    if frame.height != len(found.lines) - 1:
+    if frame.height != len(records.lines) - 1:
         raise DataError(f"{text.name}: the file cannot be read as a table. Check its quotes and line ends.")
     frame = frame.select(pl.col(str(j)).replace("", None).alias(names[j]) for j in at)
-    return TextTable(frame, found.lines[1:], text)
+    return TextTable(frame, records.lines[1:], text)

@@ -34,7 +34,7 @@ BINARY = {
 
 
 def load_bytes(path: Path) -> bytes:
-    """The file's content, decompressed if it is gzip, whatever its name."""
+    """Read a file's content, decompressed if it is gzip, whatever its name."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -62,7 +62,7 @@ def _refuse_bombs(content: bytes, path: Path) -> None:
 
 
 def unreadable(path: Path, error: OSError) -> DataError:
-    """The DataError for a path that cannot be opened."""
+    """Make the DataError for a path that cannot be opened."""
     if isinstance(error, FileNotFoundError):
         return DataError(f"{path}: there is no such file. Check the path.")
     if os.path.isdir(path):
@@ -84,12 +84,13 @@ class Text:
     first_lines: tuple[int, ...]
 
     def place(self, line: int) -> str:
-        """``file:line`` of a line of ``data``, counted from 1."""
+        """Write the place of a line of ``data``, counted from 1, as ``file:line``."""
         part = bisect_right(self.first_lines, line - 1) - 1
         return f"{self.paths[part]}:{line - self.first_lines[part]}"
 
     @property
     def name(self) -> str:
+        """What an error calls the files: the first, and how many more."""
         return str(self.paths[0]) + (f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else "")
 
 
@@ -141,7 +142,17 @@ def _refuse_other_encodings(content: bytes, path: Path) -> None:
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write a file whole or not at all: readers see the old content or the new, never a part.
 
-    Missing folders are not made, and a symbolic link keeps pointing to its target, which is replaced.
+    Parameters
+    ----------
+    path : path
+        The file. Missing folders are not made; a symbolic link keeps pointing to its target, which is replaced.
+    content : str or bytes
+        Text is written as UTF-8.
+
+    Raises
+    ------
+    ConfigError
+        The path cannot be written.
     """
     # Names of files that are not UTF-8 come as lone surrogates.
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
@@ -172,7 +183,13 @@ def _write_stream(target: Path, data: bytes) -> None:
 
 
 def check_output(path: str | os.PathLike[str]) -> Path:
-    """The file that writing to ``path`` would replace or make, or the error that can be known before the work."""
+    """Find the file that writing to ``path`` would replace or make.
+
+    Raises
+    ------
+    ConfigError
+        The path is a folder, or its folder does not exist; this can be known before the work.
+    """
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         return Path(path)  # a pipe such as /dev/stdout, whose real path is none
     target = Path(os.path.realpath(path))

@@ -17,27 +17,34 @@ from evenrank.io.columns import Columns, assemble, plan, shown
 from evenrank.io.files import Text, load_text
 
 BLOCK_LINES = 20_000
-# Of these, blocks of rows are kept as columns; other columns stay lists until all rows are known.
+# Of these types, blocks of rows are kept as columns; other columns stay lists until all rows are known.
 DTYPES: dict[type, Any] = {int: pl.Int64, float: pl.Float64, str: pl.String, bool: pl.Boolean}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read_jsonl(paths: Sequence[Path], columns: Columns) -> RankingData:
-    """Rows of one or more files of JSON objects; a key absent from an object is a missing value.
+    """Read files of JSON objects, one per line; a key absent from an object is a missing value.
 
     A key may occur once per object. ``NaN`` and ``Infinity``, which Python writes, are numbers. A column of numbers
     and text is text; integers beyond 64 bits are too, as ids.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, read as one.
+    columns : Columns
+        The caller's choice of columns.
     """
     columns.refuse_trec("a table")
     text = load_text(paths)
     lines: list[int] = []
     blocks: dict[str, list[pl.Series | list[Any]]] = {}
     for numbers, objects in _blocks(text):
-        names = dict.fromkeys([*blocks, *(name for found in objects for name in found)])
+        names = dict.fromkeys([*blocks, *(name for content in objects for name in content)])
         for name in names:
             # A column that turns up late was missing in all rows before.
             earlier = blocks.setdefault(name, [[None] * len(lines)] if lines else [])
-            earlier.append(_packed([found.get(name) for found in objects]))
+            earlier.append(_packed([content.get(name) for content in objects]))
         lines += numbers
     if not lines:
         raise DataError(f"{text.name}: the file is empty; at least one JSON object is needed.")
@@ -73,9 +80,9 @@ def _blocks(text: Text) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
 
 def _parsed(line: bytes, number: int, text: Text) -> dict[str, Any]:
     try:
-        found = _DECODER.decode(line.decode().strip(" \t\r"))
+        value = _DECODER.decode(line.decode().strip(" \t\r"))
         if _SURROGATE.search(line):
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
         raise DataError(
@@ -87,21 +94,21 @@ def _parsed(line: bytes, number: int, text: Text) -> dict[str, Any]:
             f"{text.place(number)}: each line must be one JSON object ({reason}); "
             f"got {shown(line.decode().strip())}. Correct or drop the line."
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise DataError(
-            f"{text.place(number)}: each line must be a JSON object {{…}}; got {shown(found)}. "
+            f"{text.place(number)}: each line must be a JSON object {{…}}; got {shown(value)}. "
             "Correct or drop the line."
         )
-    return found
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for j, name in enumerate(names) if name in names[:j])
         raise ValueError(f"the key {shown(twice)} occurs twice")
-    return found
+    return content
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)

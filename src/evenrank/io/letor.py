@@ -27,10 +27,17 @@ BLOCK_BYTES = 1 << 24
 
 
 def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
-    """Rows of one or more files. ``group``, ``sample_weight`` and ``score`` name a feature by its number.
+    """Read LETOR files. ``group``, ``sample_weight`` and ``score`` name a feature by its number.
 
     The format has no group column, so the default ``"group"`` means none; ``item="docid"`` takes ids from
     comments such as ``# docid = GX008-86``. Of several ``features`` asked for, those that never occur are 0.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, read as one.
+    columns : Columns
+        The caller's choice of features.
     """
     columns.refuse_trec("a LETOR file")
     text = load_text(paths)
@@ -83,10 +90,10 @@ def _blocks(data: bytes) -> Iterator[tuple[bytes, int]]:
         start = stop
 
 
-def _matrix(blocks: list[LetorRows], text: Text, asked: Sequence[str]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+def _matrix(blocks: list[LetorRows], text: Text, wanted: Sequence[str]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """The dense features, (n, d), in the order of their numbers."""
     occurring = np.unique(np.concatenate([np.zeros(0, np.int64), *(_numbers(block.index) for block in blocks)]))
-    numbers = _with_absent(occurring, asked)
+    numbers = _with_absent(occurring, wanted)
     d, n = len(numbers), sum(len(block.relevance) for block in blocks)
     if n * d * 8 > byte_limit():
         raise too_large(text.name, f"{n} rows × {d} features need", n * d * 8, byte_limit())
@@ -111,11 +118,11 @@ def _numbers(index: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.flatnonzero(np.bincount(index))
 
 
-def _with_absent(occurring: NDArray[np.int64], asked: Sequence[str]) -> NDArray[np.int64]:
+def _with_absent(occurring: NDArray[np.int64], wanted: Sequence[str]) -> NDArray[np.int64]:
     """Features of a model that no row of this file has: absent is 0 in this format, also in all rows."""
-    numbers = {int(name) for name in asked if re.fullmatch("0|[1-9][0-9]*", name) and int(name) <= MOST_INDEX}
+    numbers = {int(name) for name in wanted if re.fullmatch("0|[1-9][0-9]*", name) and int(name) <= MOST_INDEX}
     absent = sorted(numbers - set(occurring.tolist()))
-    if not absent or len(absent) == len(asked):
+    if not absent or len(absent) == len(wanted):
         return occurring
     warnings.warn(f"features {listed(map(str, absent))} do not occur and are 0 in all rows", DataWarning, stacklevel=5)
     return np.union1d(occurring, np.array(absent, np.int64))
@@ -123,8 +130,8 @@ def _with_absent(occurring: NDArray[np.int64], asked: Sequence[str]) -> NDArray[
 
 def _labels(values: NDArray[np.float64]) -> NDArray[Any]:
     """A feature as group labels: 0 and 1 rather than 0.0 and 1.0."""
-    whole = (np.abs(values) < 2**53) & (values == np.trunc(values))
-    return values.astype(np.int64) if whole.all() else values
+    is_whole = (np.abs(values) < 2**53) & (values == np.trunc(values))
+    return values.astype(np.int64) if is_whole.all() else values
 
 
 def _items(text: Text, lines: NDArray[np.int64], key: str) -> NDArray[Any]:
@@ -133,11 +140,11 @@ def _items(text: Text, lines: NDArray[np.int64], key: str) -> NDArray[Any]:
     written = text.data.split(b"\n")
     items = []
     for line in lines.tolist():
-        found = pattern.search(written[line - 1])
-        if found is None:
+        match = pattern.search(written[line - 1])
+        if match is None:
             raise DataError(
                 f"{text.place(line)}: item {key!r} must be in the comment at the end of the row, "
                 f"as in '# {key} = 7'; it is not there. Pass item=None to do without item ids."
             )
-        items.append(found[1].decode())
+        items.append(match[1].decode())
     return labels(whole_ids(pl.Series(items, dtype=pl.String)))

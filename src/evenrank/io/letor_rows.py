@@ -31,7 +31,17 @@ class LetorRows:
 
 
 def parse_rows(data: bytes, text: Text, line: int) -> LetorRows:
-    """Parse a block of whole lines that follows ``line`` others of the text."""
+    """Parse a block of whole lines.
+
+    Parameters
+    ----------
+    data : bytes
+        The block.
+    text : Text
+        The text it is a part of, for errors.
+    line : int
+        The number of lines before it.
+    """
     rows = parse_at_once(data, line)
     return parse_by_line(data, text, line) if rows is None else rows
 
@@ -65,8 +75,8 @@ def parse_at_once(data: bytes, line: int) -> LetorRows | None:
         return None
     if not all((array[opens + 1 + j] == letter).all() for j, letter in enumerate(b"qid")):
         return None
-    whole = array.tobytes()
-    queries = [whole[a + 1 : b].decode() for a, b in zip(colon.tolist(), closes.tolist(), strict=True)]
+    content = array.tobytes()
+    queries = [content[a + 1 : b].decode() for a, b in zip(colon.tolist(), closes.tolist(), strict=True)]
     array[at] = NEWLINE
     width = closes - opens - 1
     array[np.arange(width.sum()) + np.repeat(opens + 1 - (np.cumsum(width) - width), width)] = ZERO
@@ -74,9 +84,9 @@ def parse_at_once(data: bytes, line: int) -> LetorRows | None:
     if tokens is None or len(tokens) != len(at) - len(first):
         return None
     starts = first - np.arange(len(first))  # "qid" and the id became one token
-    rest = np.ones(len(tokens), bool)
-    rest[starts] = rest[starts + 1] = False
-    pairs = tokens[rest]
+    in_pairs = np.ones(len(tokens), bool)
+    in_pairs[starts] = in_pairs[starts + 1] = False
+    pairs = tokens[in_pairs]
     counts = (ends - first - 2) // 2
     if (pairs[::2] > MOST_INDEX).any():
         return None
@@ -120,7 +130,7 @@ def _numbers(array: NDArray[np.uint8]) -> NDArray[np.float64] | None:
 
 
 def parse_by_line(data: bytes, text: Text, line: int) -> LetorRows:
-    """Parse a block a line at a time; raises the error of the first line that breaks a rule."""
+    """Parse a block line by line; raises the error of the first line that breaks a rule."""
     relevance, queries, counts, index, values, lines = [], [], [], [], [], []
     for number, written in enumerate(data.split(b"\n"), line + 1):
         tokens = written.partition(b"#")[0].split()
@@ -136,12 +146,12 @@ def parse_by_line(data: bytes, text: Text, line: int) -> LetorRows:
         index += [int(pair[0]) for pair in pairs]
         values += [float(pair[1]) for pair in pairs]
         lines.append(number)
-    whole = np.array(counts, np.int64), np.array(index, np.int64)
-    return LetorRows(np.array(relevance), queries, *whole, np.array(values), np.array(lines, np.int64))
+    counts_and_index = np.array(counts, np.int64), np.array(index, np.int64)
+    return LetorRows(np.array(relevance), queries, *counts_and_index, np.array(values), np.array(lines, np.int64))
 
 
 def _problem(tokens: list[bytes]) -> str:
-    """What is wrong with a row, or ''."""
+    """Say what is wrong with a row, or give ""."""
     if not _is_number(tokens[0]):
         hint = (
             " If the file is a comma-separated table, pass format='csv' (--input-format csv)."
@@ -153,8 +163,8 @@ def _problem(tokens: list[bytes]) -> str:
             f"Drop the row or fill the value.{hint}"
         )
     if len(tokens) < 2 or not tokens[1].startswith(b"qid:") or tokens[1] == b"qid:":
-        got = _shown(tokens[1]) if len(tokens) > 1 else "nothing"
-        return f"a query id, as in 'qid:7', must follow the relevance; got {got}. Add it."
+        second = _shown(tokens[1]) if len(tokens) > 1 else "nothing"
+        return f"a query id, as in 'qid:7', must follow the relevance; got {second}. Add it."
     last = -1
     for token in tokens[2:]:
         name, colon, value = token.partition(b":")

@@ -21,10 +21,10 @@ _CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_i
 
 
 def byte_limit() -> int:
-    """Bytes that one table may take."""
-    asked = _asked()
-    if asked is not None:
-        return asked
+    """Find how many bytes one table may take: the environment's setting, or the memory."""
+    setting = _from_environment()
+    if setting is not None:
+        return setting
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not POSIX
@@ -36,12 +36,12 @@ def byte_limit() -> int:
 
 
 def unpacked_limit(packed: int) -> int:
-    """Bytes that a compressed text of ``packed`` bytes may unpack to."""
+    """Find how many bytes a compressed text of ``packed`` bytes may unpack to."""
     limit = byte_limit()
-    return limit if _asked() is not None else min(limit, max(UNPACKED_ANYWAY, UNPACKED_TIMES * packed))
+    return limit if _from_environment() is not None else min(limit, max(UNPACKED_ANYWAY, UNPACKED_TIMES * packed))
 
 
-def _asked() -> int | None:
+def _from_environment() -> int | None:
     written = os.environ.get(VARIABLE, "").strip()
     if not written:
         return None
@@ -52,7 +52,17 @@ def _asked() -> int | None:
 
 
 def too_large(source: str, what: str, size: int, limit: int) -> DataError:
-    """The error for a file that would take more than the limit."""
+    """Make the error for a file that would take more than the limit.
+
+    Parameters
+    ----------
+    source : str
+        What the error calls the file.
+    what : str
+        What needs the bytes, as "7 rows × 3 features need".
+    size, limit : int
+        The bytes needed, and those allowed.
+    """
     return DataError(
         f"{source}: {what} {_shown(size)}; at most {_shown(limit)} are allowed. "
         f"Read fewer rows or columns, or allow more with the environment variable {VARIABLE}, as 64G."

@@ -27,7 +27,15 @@ T = TypeVar("T")
 
 
 def read_parquet(paths: Sequence[Path], columns: Columns) -> RankingData:
-    """Rows of files that share their columns; rows are counted from 0 in each file."""
+    """Read Parquet files that share their columns; errors count rows from 0 in each file.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, read as one.
+    columns : Columns
+        The caller's choice of columns.
+    """
     columns.refuse_trec("a table")
     chosen = plan(_names(paths[0]), columns, str(paths[0]))
     _refuse_bombs(paths, len(chosen.needed))
@@ -96,13 +104,13 @@ def _quiet() -> Iterator[None]:
         yield
         return
     sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    saved_stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved_stderr, 2)
+        os.close(saved_stderr)
         os.close(nowhere)
 
 
@@ -110,7 +118,7 @@ def _refuse_other_types(path: Path, part: pl.DataFrame, first: pl.DataFrame) -> 
     """Numbers of any width go together, and a column of nulls with anything; text and numbers do not."""
     for name, dtype in part.schema.items():
         other = first.schema[name]
-        numeric = all(one.is_numeric() or one == pl.Boolean for one in (dtype, other))
+        numeric = all(kind.is_numeric() or kind == pl.Boolean for kind in (dtype, other))
         if not numeric and dtype != other and pl.Null not in (dtype, other):
             raise DataError(
                 f"{path}: parts of one table must have the same types; column {name!r} is {dtype} here "

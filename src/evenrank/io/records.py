@@ -29,13 +29,24 @@ class Records:
     blanks: NDArray[np.int64]
 
     def without_blanks(self) -> bytes:
+        """Give the text without its blank lines."""
         if not len(self.blanks):
             return self.data
         return np.delete(np.frombuffer(self.data, np.uint8), self.blanks).tobytes()
 
 
 def scan(text: Text, separator: bytes, *, quotes: bool = True) -> Records:
-    """Find the records of text that ends with a newline; with ``quotes``, newlines inside "…" do not end one."""
+    """Find the records of text that ends with a newline.
+
+    Parameters
+    ----------
+    text : Text
+        The files' content.
+    separator : bytes
+        The byte between fields.
+    quotes : bool
+        Whether newlines and separators inside "…" belong to the field.
+    """
     data = text.data
     array = np.frombuffer(data, np.uint8)
     quoted = quotes and b'"' in data
@@ -110,7 +121,7 @@ def _refuse_stray_quotes(
 def _refuse_lone_returns(
     text: Text, array: NDArray[np.uint8], block: NDArray[np.uint8], start: int, inside: NDArray[np.bool_] | None
 ) -> None:
-    """Whether such a return ends a row is anybody's guess, and programs differ."""
+    """Raise a DataError at a carriage return of its own: programs differ in whether it ends a row."""
     at = np.flatnonzero((block == RETURN) if inside is None else (block == RETURN) & ~inside) + start
     lone = at[array[at + 1] != NEWLINE]
     if len(lone):
@@ -129,7 +140,7 @@ def _line(data: bytes, position: int) -> int:
 
 
 def refuse_ragged(records: Records, text: Text, n_fields: int, why: str) -> None:
-    """Every record must have so many fields; the first that has not is the error."""
+    """Raise a DataError at the first record that has not ``n_fields`` fields; ``why`` says where the number is from."""
     ragged = records.fields != n_fields
     if ragged.any():
         first = int(np.argmax(ragged))

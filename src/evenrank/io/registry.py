@@ -175,9 +175,9 @@ def _reader(path: PathLike | Sequence[PathLike], columns: Columns, format: str |
 
 
 def format_of(paths: Sequence[Path]) -> str:
-    """The name of the format that the files' suffixes, which must agree, stand for."""
+    """Look up the format that the files' suffixes, which must agree, stand for."""
     by_suffix = {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}
-    found: dict[str, Path] = {}
+    first_of: dict[str, Path] = {}
     for path in paths:
         if path.is_dir():
             raise DataError(f"{path}: is a folder; a file is needed. Name the files in it.")
@@ -190,8 +190,8 @@ def format_of(paths: Sequence[Path]) -> str:
                 f"{path}: the suffix must be one of {', '.join(by_suffix)}; got {suffix!r}. "
                 f"Rename the file or name its format ({', '.join(FORMATS)}) with format= or --input-format."
             )
-        found.setdefault(by_suffix[suffix], path)
-    if len(found) > 1:
-        one, two = list(found.values())[:2]
-        raise ConfigError(f"path must name files of one format; got {str(one)!r} and {str(two)!r}.")
-    return next(iter(found))
+        first_of.setdefault(by_suffix[suffix], path)
+    if len(first_of) > 1:
+        first, second = list(first_of.values())[:2]
+        raise ConfigError(f"path must name files of one format; got {str(first)!r} and {str(second)!r}.")
+    return next(iter(first_of))

@@ -26,11 +26,18 @@ _SPACES = bytes.maketrans(b"\t\r", b"  ")
 
 
 def read_trec(paths: Sequence[Path], columns: Columns) -> RankingData:
-    """The run's scores as the only feature, ``score``; as in trec_eval, the rank column is not looked at.
+    """Read a run's scores as the only feature, ``score``; as in trec_eval, the rank column is not looked at.
 
     Relevance comes from ``qrels`` (0 for an item nobody judged; negative judgements count as 0). Judged items
     that the run did not retrieve are added below those it did, tied at the query's lowest score − 1, so that
     recall, ideal DCG and equal opportunity count them. Without ``qrels`` every relevance is 0.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The run's files, read as one.
+    columns : Columns
+        The caller's choice, with ``qrels`` and ``groups``.
     """
     _refuse_columns(columns)
     run, places = _load(load_text(paths), RUN)
@@ -76,11 +83,11 @@ def _load(text: Text, names: Sequence[str]) -> tuple[pl.DataFrame, Locate]:
     tidy = Text(data.replace(b" \n", b"\n").replace(b"\n ", b"\n").lstrip(b" "), text.paths, text.first_lines)
     if not tidy.data.strip():
         raise DataError(f"{text.name}: the file is empty; at least one row is needed.")
-    found = scan(tidy, b" ", quotes=False)
-    refuse_ragged(found, text, len(names), f"{' '.join(names)!r}")
+    records = scan(tidy, b" ", quotes=False)
+    refuse_ragged(records, text, len(names), f"{' '.join(names)!r}")
     schema = {name: pl.String() for name in names}
-    frame = pl.read_csv(found.without_blanks(), has_header=False, separator=" ", schema=schema, quote_char=None)
-    return frame, lambda row: text.place(int(found.lines[row]))
+    frame = pl.read_csv(records.without_blanks(), has_header=False, separator=" ", schema=schema, quote_char=None)
+    return frame, lambda row: text.place(int(records.lines[row]))
 
 
 def _judged(qrels: pl.DataFrame, at: Locate) -> pl.DataFrame:
