@@ -372,7 +372,7 @@ def test_rows_frames_and_data_agree(data: er.RankingData) -> None:
     expected = data.to_stored(quick().fit(data).predict(data))
     np.testing.assert_allclose(ranker.predict(frame), expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(ranker.predict(frame[["w", "u", "v"]]), expected, rtol=0, atol=1e-6)
-    with pytest.raises(ValueError, match="(?s)missing.*w"):  # scikit-learn's words, as for linear rankers
+    with pytest.raises(ValueError, match=r"(?s)missing.*w"):  # scikit-learn's words, as for linear rankers
         ranker.predict(frame[["u", "v"]])
 
 
