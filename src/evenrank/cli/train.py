@@ -119,8 +119,8 @@ def train(
         chosen["verbose"] = not as_json and sys.stderr.isatty()
     if extra_settings and trained.name == "lightgbm":
         chosen["verbose"] = 0  # so that it warns of options it does not know; `refusals` makes lines of it
-    ranker = trained.make(data, chosen | extra_settings)
     with refusals(trained.name, extra_settings):
+        ranker = trained.make(data, chosen | extra_settings)
         began = time.perf_counter()
         ranker.fit(data)
         seconds = time.perf_counter() - began
