@@ -34,7 +34,10 @@ def bar(title: str, *, show: bool = True) -> Iterator[Shown | None]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    if not console.is_terminal:
+        yield None
+        return
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title, total=1.0)
         yield Shown(progress, task, title)
 
