@@ -117,8 +117,8 @@ def train(
     chosen |= {"relevance_threshold": threshold, "random_state": seed}
     if "verbose" in trained.knobs:
         chosen["verbose"] = not as_json and sys.stderr.isatty()
-    if extra_settings and trained.name == "lightgbm":
-        chosen["verbose"] = 0  # so that it warns of options it does not know; `refusals` makes lines of it
+    if extra_settings:
+        chosen |= trained.with_settings  # `refusals` makes lines of the library's warnings
     with refusals(trained.name, extra_settings):
         ranker = trained.make(data, chosen | extra_settings)
         began = time.perf_counter()

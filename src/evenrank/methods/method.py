@@ -159,6 +159,8 @@ class Method:
         The optional dependency it needs.
     saves : bool
         Its ranker has a model file.
+    with_settings : Mapping[str, Any]
+        Parameters besides, where the user sets options of the library's own: it shall warn of those it does not know.
     """
 
     name: str
@@ -178,6 +180,7 @@ class Method:
     by_k: bool = False
     extra: str = ""
     saves: bool = True
+    with_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def ranker_class(self) -> Any:
         """Import the class of its ranker.

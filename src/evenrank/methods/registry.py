@@ -100,6 +100,7 @@ def _boosted(name: str, label: str, title: str, home: tuple[str, str], **quiet: 
         knobs=(*FAIRNESS, "scope"),
         settings=None,
         fixed=quiet,
+        with_settings=dict.fromkeys(quiet, 0),
         by_notion=True,
     )
 
