@@ -136,7 +136,7 @@ class PairLists:
             self._spread(sums, 1),
             self._spread(squares, 0) + self._spread(squares, 1),
             tuple(codes[self.queries] for codes in clusters),
-            self.stratum.summary.whole(value, cut),
+            bool(self.stratum.summary.whole[value, cut]),
         )
 
     def items(self, lists: Lists, values: NDArray[np.float64], recurring: Recurring) -> ItemSums:
@@ -167,6 +167,21 @@ class PairLists:
             np.bincount(item, values[rows] - means[at], minlength=number)[present],
             np.bincount(item, is_a - shares[at], minlength=number)[present],
         )
+
+
+    def item_growth(self, lists: Lists, values: NDArray[np.float64], recurring: Recurring) -> tuple[float, float]:
+        """Compute the pooled gap's variance over items, and its degrees of freedom."""
+        a, b = self.groups
+        rows = recurring.rows_of(self.stratum.name, a, b)
+        number = np.array([lists.a.sum(), lists.b.sum()])
+        if not number.all():
+            return 0.0, 1.0
+        rate = np.array([lists.x_a.sum(), lists.x_b.sum()]) / number
+        side = (recurring.group[rows] == b).astype(np.int64)
+        moved = np.bincount(recurring.item[rows], (values[rows] - rate[side]) / number[side])
+        share = np.bincount(recurring.item[rows], 1 / number[side])
+        items = np.count_nonzero(share)
+        return items / max(items - 2, 1) * float(moved @ moved), max(float(share.sum() ** 2 / (share @ share)) - 2, 1.0)
 
 
 class Recurring:

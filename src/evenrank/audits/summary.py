@@ -133,58 +133,7 @@ class Summary:
         Summary
             The sums.
         """
-        cuts = tuple(sorted({check_k(k) for k in ks}))
-        stored = data.to_stored(scores)
-        if stored.ndim != 1:
-            raise DataError(f"an audit takes one score per row, ({data.n_rows},); got shape {stored.shape}.")
-        ranking = Ranking(stored, data.query_ptr)
-        evaluation = Evaluation(data, ranking)
-        cells = CellRows.of("equalized_odds" if labelled else "demographic_parity", data, warn=False)
-        weights = cells.weights
-        soft = data.membership is not None
-        longest = int(data.lengths.max())
-        sums = np.empty((2, len(cuts), len(weights.weight)))
-        squares = np.empty_like(sums)
-        quality = np.empty((len(QUALITY) if labelled else 0, len(cuts), data.n_queries))
-        order = data.sorted_queries
-        for j, k in enumerate(cuts):
-            for i, values in enumerate((ranking.top(k), ranking.exposure(k))):
-                sums[i, j] = cells.sums(values)
-                squares[i, j] = cells.sums(values**2)
-            for i, name in enumerate(QUALITY[: len(quality)]):
-                # Beyond the longest list a cut-off cuts nothing; precision alone divides by it.
-                cut = k if name == "precision" else min(k, longest)
-                quality[i, j] = MEASURES[name].per_query(evaluation, cut)[order]
-            evaluation.shared.pop(("ideal", min(k, longest)), None)  # of no use to another cut-off
-        query = np.repeat(np.arange(data.n_queries), np.diff(weights.ptr))
-        clusters, names = checked_clusters(cluster, data)
-        known: tuple[Any, Any, Any] = (None, None, None)
-        if items and data.item_ids is not None and not soft:
-            rows = cells.row[np.argsort(cells.entry, kind="stable")]
-            known = (hashed(data.item_ids)[rows], ranking.first[rows], ranking.size[rows])
-        summary = cls(
-            ks=cuts,
-            labelled=labelled,
-            group_names=data.group_names,
-            query_ids=data.query_ids[order],
-            lengths=data.lengths[order],
-            relevant=np.add.reduceat(data.relevant.astype(np.int64), data.query_ptr[:-1])[order],
-            key=query * (2 * data.n_groups) + weights.column,
-            count=weights.weight if cells.share is None or soft else cells.counts(),
-            weight=weights.weight,
-            sums=sums,
-            squares=squares,
-            quality=quality,
-            clusters=tuple(labels[data.query_ptr[:-1]][order] for labels in clusters),
-            cluster_names=names,
-            items=known[0],
-            first=known[1],
-            size=known[2],
-            weighted=soft or data.sample_weight is not None,
-        )
-        if summary.query_ids.dtype != object and all(ids.dtype != object for ids in summary.clusters):
-            return summary
-        return summary._ordered(canonical_ids(summary.query_ids), tuple(map(canonical_ids, summary.clusters)))
+        return Ranked(scores, data, cluster=cluster, labelled=labelled, items=items).summary(ks)
 
     def update(self, scores: ArrayLike, data: RankingData, *, cluster: Any = None) -> Summary:
         """Give the summary of these lists and of further ones; parameters as in `of`."""
@@ -260,10 +209,11 @@ class Summary:
         """The items of each group, (G,)."""
         return np.bincount(self.group, self.count, minlength=self.n_groups).astype(np.float64)
 
-    def whole(self, value: int, cut: int) -> bool:
-        """Tell whether every x of a value is 0 or 1 and no row has a weight."""
-        sums = self.sums[value, cut]
-        return not self.weighted and bool((sums == self.squares[value, cut]).all() and (sums == np.rint(sums)).all())
+    @cached_property
+    def whole(self) -> NDArray[np.bool_]:
+        """Whether every x of a value is 0 or 1 and no row has a weight, (2, K)."""
+        same = (self.sums == self.squares).all(axis=2) & (self.sums == np.rint(self.sums)).all(axis=2)
+        return np.asarray(same & (not self.weighted))
 
     def without_groups(self, codes: NDArray[np.int64]) -> Summary:
         """Give the same lists with some groups taken as unknown; the others keep their codes' order."""
@@ -326,6 +276,92 @@ class Summary:
             sums=self.sums[:, :, cells],
             squares=self.squares[:, :, cells],
         )
+
+
+class Ranked:
+    """Rankings from which summaries at any cut-offs are made.
+
+    Parameters
+    ----------
+    scores, data, cluster, labelled, items
+        As in `Summary.of`.
+    """
+
+    def __init__(
+        self, scores: ArrayLike, data: RankingData, *, cluster: Any = None, labelled: bool = True, items: bool = True
+    ) -> None:
+        stored = data.to_stored(scores)
+        if stored.ndim != 1:
+            raise DataError(f"an audit takes one score per row, ({data.n_rows},); got shape {stored.shape}.")
+        self.data, self.labelled = data, labelled
+        self.evaluation = Evaluation(data, Ranking(stored, data.query_ptr))
+        self.cells = CellRows.of("equalized_odds" if labelled else "demographic_parity", data, warn=False)
+        self.clusters, self.cluster_names = checked_clusters(cluster, data)
+        self.items = items and data.item_ids is not None and data.membership is None
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells of lists that hold an item."""
+        return len(self.cells.weights.weight)
+
+    @cached_property
+    def _places(self) -> tuple[Any, Any, Any]:
+        """The item, the items above and those with the same score, of each row of known group, cell by cell."""
+        if not self.items or self.data.item_ids is None:
+            return None, None, None
+        rows = self.cells.row[np.argsort(self.cells.entry, kind="stable")]
+        ranking = self.evaluation.ranking
+        return hashed(self.data.item_ids)[rows], ranking.first[rows], ranking.size[rows]
+
+    def summary(self, ks: Sequence[int]) -> Summary:
+        """Sum up the lists at some cut-offs."""
+        data, cells, weights = self.data, self.cells, self.cells.weights
+        cuts = tuple(sorted({check_k(k) for k in ks}))
+        soft = data.membership is not None
+        sums = np.empty((len(VALUES), len(cuts), self.n_cells))
+        squares = np.empty_like(sums)
+        quality = np.empty((len(QUALITY) if self.labelled else 0, len(cuts), data.n_queries))
+        for j, k in enumerate(cuts):
+            ranking = self.evaluation.ranking
+            for i, values in enumerate((ranking.top(k), ranking.exposure(k))):
+                sums[i, j] = cells.sums(values)
+                squares[i, j] = cells.sums(values**2)
+            self._fill_quality(quality[:, j], k)
+        order = data.sorted_queries
+        query = np.repeat(np.arange(data.n_queries), np.diff(weights.ptr))
+        items, first, size = self._places
+        summary = Summary(
+            ks=cuts,
+            labelled=self.labelled,
+            group_names=data.group_names,
+            query_ids=data.query_ids[order],
+            lengths=data.lengths[order],
+            relevant=np.add.reduceat(data.relevant.astype(np.int64), data.query_ptr[:-1])[order],
+            key=query * (2 * data.n_groups) + weights.column,
+            count=weights.weight if cells.share is None or soft else cells.counts(),
+            weight=weights.weight,
+            sums=sums,
+            squares=squares,
+            quality=quality,
+            clusters=tuple(labels[data.query_ptr[:-1]][order] for labels in self.clusters),
+            cluster_names=self.cluster_names,
+            items=items,
+            first=first,
+            size=size,
+            weighted=soft or data.sample_weight is not None,
+        )
+        if summary.query_ids.dtype != object and all(ids.dtype != object for ids in summary.clusters):
+            return summary
+        return summary._ordered(canonical_ids(summary.query_ids), tuple(map(canonical_ids, summary.clusters)))
+
+    def _fill_quality(self, quality: NDArray[np.float64], k: int) -> None:
+        """Write each list's quality at a cut-off, (3, q), in the order of the lists' ids."""
+        longest = int(self.data.lengths.max())
+        for row, name in zip(quality, QUALITY, strict=False):
+            # Beyond the longest list a cut-off cuts nothing; precision alone divides by it.
+            cut = k if name == "precision" else min(k, longest)
+            row[:] = MEASURES[name].per_query(self.evaluation, cut)[self.data.sorted_queries]
+        self.evaluation.shared.pop(("ideal", min(k, longest)), None)  # of no use to another cut-off
 
 
 def _merged(a: Summary, b: Summary) -> Summary:

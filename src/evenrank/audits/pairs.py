@@ -1,0 +1,373 @@
+"""Each pair of groups by its own data: the pooled gap and the gap within lists, with intervals and tests.
+
+The *pooled* gap is what the groups' items experience: the difference of their rates over all lists. The gap *within
+queries* is what the ranker does with the lists it got. Pooled = ranker's part + query mix, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.audits.cells import PairLists, Recurring, SummaryStatistics, pairs_of
+from evenrank.audits.summary import VALUES, Summary
+from evenrank.comparisons import holm
+from evenrank.inference import Lists, Pooled, RatioRule, Residuals, adjusted, pooled, ratio_rule, within
+from evenrank.inference import Rate as GroupRate
+from evenrank.intervals import student
+
+MOST_PAIRS = 1000  # with more groups, each is compared with the largest one only
+MOST_CORRELATED = 400  # hypotheses whose correlations are used
+BINS = 2048  # clusters are put together into so many before their residuals are correlated
+FEW_CLUSTERS = 40  # carrying the rarer group, below which dependent clusters leave tests unsure
+FEW_SUCCESSES = 40
+MEAN_LISTS = 1.1  # in which an item must stand on average; below, items hardly recur
+# What is tested: measure, stratum and value; equalized odds adds the irrelevant rows to equal opportunity.
+TESTED = (
+    ("demographic_parity", "all rows", "top"),
+    ("equal_opportunity", "relevant rows", "top"),
+    ("equalized_odds", "irrelevant rows", "top"),
+    ("exposure_gap", "all rows", "exposure"),
+)
+QUESTIONS = ("pooled", "within_query")
+Ends = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One question about a pair of groups, answered.
+
+    Attributes
+    ----------
+    difference, low, high : float
+        The first group's rate minus the second's, and its interval.
+    ratio, ratio_low, ratio_high : float
+        Of the first group's rate to the second's, and its interval.
+    ratio_kind : str
+        "rate ratio", "risk ratio" or "odds ratio".
+    p, adjusted : float
+        The p-value of no difference, alone and corrected for all that were asked.
+    method, reason : str
+        How it was computed, and why so; or why nothing can be told.
+    decidable : bool
+        Whether the data can answer the question.
+    """
+
+    difference: float
+    low: float
+    high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    ratio_kind: str
+    p: float
+    adjusted: float
+    method: str
+    reason: str
+    decidable: bool
+
+    def verdict(self, level: float) -> str:
+        """Judge it: "uneven", "hints", "none shown" or "cannot tell"."""
+        if not self.decidable:
+            return "cannot tell"
+        return "uneven" if self.adjusted <= level else "hints" if self.p <= level else "none shown"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two groups in one stratum at one cut-off.
+
+    Attributes
+    ----------
+    measure : str
+        The gap: "demographic_parity", "equal_opportunity", "equalized_odds" (its irrelevant rows) or "exposure_gap".
+    stratum : str
+        Which rows.
+    k : int
+        The cut-off.
+    a, b : str
+        The groups.
+    count_a, count_b : float
+        Their rows.
+    selected_a, selected_b : float
+        Of these, in the top k (for exposure, the sum of exposures).
+    rate_a, rate_b : float
+        Selected over count.
+    observed, expected : float
+        What the first group got in lists with both groups, and what its share of each list would give it.
+    lists, clusters : int
+        The lists that bear on the gap within queries, and their clusters.
+    pooled, within_query : Gap
+        The two questions, answered.
+    ranker_part, mix_part : float
+        What the ranker and the query mix add to the pooled difference.
+    rule : RatioRule or None
+        Whether the lower rate is at least 0.8 of the higher; None for exposure.
+    """
+
+    measure: str
+    stratum: str
+    k: int
+    a: str
+    b: str
+    count_a: float
+    count_b: float
+    selected_a: float
+    selected_b: float
+    rate_a: float
+    rate_b: float
+    observed: float
+    expected: float
+    lists: int
+    clusters: int
+    pooled: Gap
+    within_query: Gap
+    ranker_part: float
+    mix_part: float
+    rule: RatioRule | None = None
+
+    def favoured(self, question: str = "within_query") -> tuple[str, str]:
+        """Name the group ahead and the one behind, by the sign of a question's difference."""
+        ahead = getattr(self, question).difference >= 0
+        return (self.a, self.b) if ahead else (self.b, self.a)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain values."""
+        return asdict(self)
+
+    def turned(self) -> Pair:
+        """The same pair with the groups in the other order."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            count_a=self.count_b,
+            count_b=self.count_a,
+            selected_a=self.selected_b,
+            selected_b=self.selected_a,
+            rate_a=self.rate_b,
+            rate_b=self.rate_a,
+            pooled=_turned(self.pooled),
+            within_query=_turned(self.within_query),
+            ranker_part=-self.ranker_part,
+            mix_part=-self.mix_part,
+        )
+
+
+def _turned(gap: Gap) -> Gap:
+    def inverse(value: float) -> float:
+        return float("inf") if value == 0 else 1 / value
+
+    return replace(
+        gap,
+        difference=-gap.difference,
+        low=-gap.high,
+        high=-gap.low,
+        ratio=inverse(gap.ratio),
+        ratio_low=inverse(gap.ratio_high),
+        ratio_high=inverse(gap.ratio_low),
+    )
+
+
+@dataclass
+class Tests:
+    """Pairs tested so far, with what correcting them for their number needs."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    z: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in QUESTIONS})
+    residuals: dict[str, list[Residuals]] = field(default_factory=lambda: {name: [] for name in QUESTIONS})
+    by_measure: dict[tuple[str, int | None], list[Pair]] = field(default_factory=dict)
+    rates: dict[tuple[str, int, str], GroupRate] = field(default_factory=dict)
+    wider: dict[tuple[str, int, str, str], Ends] = field(default_factory=dict)
+
+    def add(self, pair: Pair, answers: dict[str, Any], wider: Ends | None) -> None:
+        """Add a pair, the results of both questions, and the pooled one at the confidence of all pairs at once."""
+        self.pairs.append(pair)
+        self.by_measure.setdefault((pair.measure, pair.k), []).append(pair)
+        for name, rate in ((pair.a, answers["pooled"].a), (pair.b, answers["pooled"].b)):
+            self.rates.setdefault((pair.measure, pair.k, name), rate)
+        if wider is not None:
+            self.wider[pair.measure, pair.k, pair.a, pair.b] = wider
+        for question, answer in answers.items():
+            self.z[question].append(answer.z if getattr(pair, question).decidable else np.nan)
+            self.residuals[question].append(_binned(answer.residuals))
+
+    def ends(self, pair: Pair) -> Ends:
+        """Give the ends of the pooled difference and of the ratio, at the confidence of all pairs at once."""
+        return self.wider.get((pair.measure, pair.k, pair.a, pair.b)) or _ends(pair.pooled)
+
+    def corrected(self) -> list[Pair]:
+        """Give the pairs with p-values corrected for all that can be decided, question by question."""
+        pairs = self.pairs
+        for question in QUESTIONS:
+            z = np.array(self.z[question])
+            known = np.flatnonzero(~np.isnan(z))
+            values = np.full(len(z), np.nan)
+            if len(known):
+                values[known] = _corrected(z[known], [self.residuals[question][j] for j in known])
+            pairs = [
+                replace(pair, **{question: replace(getattr(pair, question), adjusted=float(value))})
+                for pair, value in zip(pairs, values, strict=True)
+            ]
+        return pairs
+
+
+def _ends(gap: Gap | Pooled) -> Ends:
+    return gap.low, gap.high, gap.ratio_low, gap.ratio_high
+
+
+def _wider(gap: Pooled, confidence: float, wider: float) -> Ends:
+    """The ends at a higher confidence: further from the estimate as Student's t is; ratios on their logarithms."""
+    if not gap.decidable or not gap.freedom > 0:
+        return _ends(gap)
+    times = student(gap.freedom, wider) / student(gap.freedom, confidence)
+    low, high = (gap.difference + (end - gap.difference) * times for end in (gap.low, gap.high))
+    ratio_low, ratio_high = gap.ratio_low, gap.ratio_high
+    if gap.ratio == 0:
+        ratio_high *= times**2  # 0 of n is told apart from a rate by the square of t over n
+    elif np.isinf(gap.ratio):
+        ratio_low /= times**2
+    else:
+        ratio_low, ratio_high = (gap.ratio * (end / gap.ratio) ** times for end in (ratio_low, ratio_high))
+    return max(-1.0, low), min(1.0, high), ratio_low, ratio_high
+
+
+def _corrected(z: NDArray[np.float64], residuals: list[Residuals]) -> NDArray[np.float64]:
+    """Correct for many tests by their correlations, or, where these would take much room, by Holm's method."""
+    if len(z) <= MOST_CORRELATED:
+        return adjusted(z, residuals)
+    from scipy.special import ndtr
+
+    return holm(2 * ndtr(-np.abs(z)))
+
+
+def _binned(residuals: Residuals) -> Residuals:
+    """Put clusters together, so that what is held does not grow with their number."""
+    if not len(residuals.codes) or residuals.codes[-1] < BINS:
+        return residuals
+    sums = np.bincount(residuals.codes % BINS, residuals.values, minlength=BINS)
+    moved = np.flatnonzero(sums)
+    length = float(np.sqrt(sums @ sums)) or 1.0
+    return Residuals(moved, (sums[moved] / length).astype(np.float32))
+
+
+class Tester:
+    """Tests all pairs of groups of a summary.
+
+    Parameters
+    ----------
+    summary : Summary
+        The sums.
+    statistics : SummaryStatistics
+        Its strata.
+    confidence : float
+        Of the intervals.
+    items : bool
+        Whether items that recur are clustered.
+    """
+
+    def __init__(self, summary: Summary, statistics: SummaryStatistics, confidence: float, *, items: bool) -> None:
+        self.summary, self.statistics, self.confidence = summary, statistics, confidence
+        self.recurring = recurring_items(summary) if items else None
+        self.clusters = cluster_codes(summary)
+        self.names = [str(name) for name in summary.group_names]
+
+    def run(self, tests: Tests, *, wider: float) -> None:
+        """Test every pair at every cut-off and add the results; ``wider`` is the confidence of all pairs at once."""
+        tested = [row for row in TESTED if self.summary.labelled or row[1] == "all rows"]
+        for stratum in dict.fromkeys(row[1] for row in tested):
+            for a, b in pairs_of(self.summary, MOST_PAIRS):
+                place = self.statistics.stratum(stratum).pair(a, b)
+                for measure, _, value in (row for row in tested if row[1] == stratum):
+                    for cut, k in enumerate(self.summary.ks):
+                        self._test(tests, place, measure, VALUES.index(value), cut, k, wider)
+
+    def _test(self, tests: Tests, place: PairLists, measure: str, value: int, cut: int, k: int, wider: float) -> None:
+        lists = place.lists(value, cut, self.clusters)
+        items, growth = None, None
+        if self.recurring is not None:
+            values = self.recurring.values[value, cut]
+            items = place.items(lists, values, self.recurring)
+            growth = place.item_growth(lists, values, self.recurring)
+        inside = within(lists, confidence=self.confidence, items=items)
+        outside = pooled(lists, confidence=self.confidence, items=growth)
+        few = self._few_clusters(lists)
+        a, b = (self.names[code] for code in place.groups)
+        n_a, n_b, x_a, x_b = (float(part.sum()) for part in (lists.a, lists.b, lists.x_a, lists.x_b))
+        pair = Pair(
+            measure=measure,
+            stratum=place.stratum.name,
+            k=k,
+            a=a,
+            b=b,
+            count_a=n_a,
+            count_b=n_b,
+            selected_a=x_a,
+            selected_b=x_b,
+            rate_a=x_a / n_a if n_a else np.nan,
+            rate_b=x_b / n_b if n_b else np.nan,
+            observed=inside.observed,
+            expected=inside.expected,
+            lists=inside.lists,
+            clusters=inside.clusters,
+            pooled=_gap(outside, few),
+            within_query=_gap(inside, few),
+            ranker_part=inside.ranker_part,
+            mix_part=outside.mix_part,
+            rule=ratio_rule(lists, confidence=self.confidence, items=growth) if value == 0 else None,
+        )
+        more = None if wider == self.confidence else _wider(outside, self.confidence, wider)
+        tests.add(pair, {"pooled": outside, "within_query": inside}, more)
+
+    def _few_clusters(self, lists: Lists) -> str:
+        """Say why dependent clusters are too few for a test, or nothing."""
+        if not self.summary.clusters:
+            return ""
+        rarer = lists.a if lists.a.sum() <= lists.b.sum() else lists.b
+        got = float((lists.x_a if rarer is lists.a else lists.x_b).sum())
+        carrying = min(int((clustering.sums(rarer) > 0).sum()) for clustering in lists.clusterings[: len(lists.clusters)])
+        successes = min(got, float(rarer.sum()) - got)
+        if carrying >= FEW_CLUSTERS or successes >= FEW_SUCCESSES:
+            return ""
+        return f"Only {carrying} clusters hold the rarer group, with {successes:.3g} successes: too few to tell."
+
+
+def _gap(answer: Any, few: str) -> Gap:
+    return Gap(
+        difference=answer.difference,
+        low=answer.low,
+        high=answer.high,
+        ratio=answer.ratio,
+        ratio_low=answer.ratio_low,
+        ratio_high=answer.ratio_high,
+        ratio_kind=getattr(answer, "ratio_kind", "rate ratio"),
+        p=answer.p,
+        adjusted=np.nan,
+        method=answer.method,
+        reason=few or answer.reason,
+        decidable=not few and getattr(answer, "decidable", answer.method != "none"),
+    )
+
+
+def cluster_codes(summary: Summary) -> tuple[NDArray[np.int64], ...]:
+    """Number the clusters of each clustering; without any, every list is its own."""
+    if not summary.clusters:
+        return (np.arange(summary.n_queries),)
+    return tuple(np.unique(ids, return_inverse=True)[1] for ids in summary.clusters)
+
+
+def recurring_items(summary: Summary) -> Recurring | None:
+    """Give the items if their ids recur in several lists and name one thing each; else None."""
+    if summary.items is None or summary.weighted:
+        return None
+    recurring = Recurring(summary)
+    return recurring if recurring.lists_per_item >= MEAN_LISTS and recurring.one_group_each else None
+
+
+def decided(pairs: list[Pair], question: str) -> Iterator[Pair]:
+    """The pairs for which a question can be decided."""
+    return (pair for pair in pairs if getattr(pair, question).decidable)
