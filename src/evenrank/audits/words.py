@@ -6,6 +6,7 @@ import math
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from evenrank.audits.pair_words import in_short, parts_of_gap, untold, within_sentences
 from evenrank.intervals import FEW, student
 from evenrank.measures import MeasureAt
 from evenrank.wording import FOUR_FIFTHS, TITLES, notion_title, number, quoted, title
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
 
 ITEMS = {"all rows": "items", "relevant rows": "relevant items", "irrelevant rows": "irrelevant items"}
 NOTICEABLE = 0.05
+POWER = 0.8
 
 
 def conclusions(audit: Audit) -> list[str]:
     """Write the answer first, then each notion, then what the data cannot show, then what to do."""
-    sentences = [_in_short(audit), *(_of_gap(audit, audit.find(measure)) for measure in _gaps(audit))]
-    sentences += [_four_fifths(audit), _certified(audit), _compared(audit), *_limits(audit), _next(audit)]
+    sentences = [in_short(audit), *within_sentences(audit), *(_of_gap(audit, audit.find(m)) for m in _gaps(audit))]
+    sentences += [_four_fifths(audit), *untold(audit), _certified(audit), _compared(audit)]
+    sentences += [*audit.notes, *_limits(audit), _next(audit)]
     return [text for text in sentences if text]
 
 
@@ -39,51 +42,12 @@ def _tested(audit: Audit) -> list[Finding]:
     ]
 
 
-def _in_short(audit: Audit) -> str:
-    tested = _tested(audit)
-    shown = [finding for finding in tested if finding.shown]
-    if audit.facts["queries"] < 2:
-        return "In short: one query alone cannot show how sure the numbers are; they describe that query only."
-    if not tested:
-        return "In short: no gap could be measured; see below why."
-    if not shown:
-        return (
-            f"In short: no gap is shown in these {audit.facts['queries']:,} queries. That is not proof of evenness: "
-            "see below how large a gap could go unnoticed."
-        )
-    firm = _firm(audit, tested)
-    biggest = max(firm or shown, key=lambda finding: finding.interval.low)
-    lead = max(biggest.leads, key=lambda lead: lead.highest - lead.lowest)
-    where = f"the {title(biggest.measure, biggest.k)}, in favour of {quoted(lead.favoured)} over"
-    if not firm:
-        return (
-            f"In short: hints, nothing firm. {len(shown)} of {len(tested)} gaps are above 0 when looked at one by one, "
-            f"none when corrected for looking at {len(tested)}; the clearest is {where} {quoted(lead.other)}."
-        )
-    return (
-        f"In short: uneven. {len(shown)} of {len(tested)} gaps are above 0 with {audit.confidence:.0%} confidence, "
-        f"{len(firm)} even when corrected for looking at {len(tested)}; the clearest is {where} {quoted(lead.other)}."
-    )
-
-
-def _firm(audit: Audit, tested: list[Finding]) -> list[Finding]:
-    """Gaps shown also when every interval is widened so that all of them hold at once (Bonferroni's correction)."""
-    all_at_once = 1 - (1 - audit.confidence) / max(len(tested), 1)
-
-    def holds(finding: Finding) -> bool:
-        freedom = max(finding.interval.queries - 1, 1)
-        wider = student(freedom, all_at_once) / student(freedom, audit.confidence)
-        return finding.interval.estimate > wider * (finding.interval.estimate - finding.interval.low)
-
-    return [finding for finding in tested if finding.shown and holds(finding)]
-
-
 def _of_gap(audit: Audit, findings: list[Finding]) -> str:
     measure = findings[0].measure
-    name = notion_title(measure).capitalize()
+    name = f"{notion_title(measure).capitalize()}, pooled over all queries"
     defined = [finding for finding in findings if not math.isnan(finding.interval.estimate)]
     if not defined:
-        return f"{name}: cannot be computed; one of the groups has no such items."
+        return f"{notion_title(measure).capitalize()}: cannot be computed; one of the groups has no such items."
     parts = []
     shown = [finding for finding in defined if finding.shown]
 
@@ -93,7 +57,7 @@ def _of_gap(audit: Audit, findings: list[Finding]) -> str:
     for _, same in groupby(sorted(shown, key=who), key=who):
         members = list(same)
         widest = max(members, key=lambda finding: finding.interval.estimate)
-        parts.append(f"a gap is shown at {_cuts(members)}. {_who(widest)}")
+        parts.append(f"a gap is shown at {_cuts(members)}. {_who(widest)}{parts_of_gap(audit, widest)}")
     unshown = [finding for finding in defined if not finding.shown and not math.isnan(finding.interval.low)]
     open_ = [finding for finding in unshown if audit.facts["whole_lists"][finding.k] < 1]
     if open_:
@@ -124,16 +88,7 @@ def _who(finding: Finding) -> str:
     kind = "mean gap" if len(finding.leads) > 1 else "gap"
     gap = finding.interval
     size = f"a {kind} of {gap.estimate:.3f}, likely {number(gap.low)} to {gap.high:.3f}"
-    return f"{sentence[0].upper()}{sentence[1:]}: {size}.{_by_chance(finding)}"
-
-
-def _by_chance(finding: Finding) -> str:
-    gap, chance = finding.interval.estimate, finding.chance
-    if chance < gap / 4:
-        return ""
-    if chance >= gap:
-        return f" In random order it would be {chance:.3f}: it comes from lists of different length, not the ranking."
-    return f" Of this, {chance:.3f} would be left in random order: the groups are in lists of different length."
+    return f"{sentence[0].upper()}{sentence[1:]}: {size}."
 
 
 def _cuts(findings: list[Finding]) -> str:
@@ -146,7 +101,7 @@ def _four_fifths(audit: Audit) -> str:
         for finding in audit.find("four_fifths")
         if not math.isnan(finding.interval.estimate)
     }
-    verdicts = {k: verdict for k, verdict in audit.verdicts().items() if k in ratios}
+    verdicts = {k: verdict for k, verdict in audit.four_fifths().items() if k in ratios}
     if not verdicts or audit.facts["queries"] < 2:
         return ""
     parts = []
@@ -238,23 +193,31 @@ def _limits(audit: Audit) -> list[str]:
 
 
 def _next(audit: Audit) -> str:
-    tested = _tested(audit)
-    if _firm(audit, tested):
+    verdict = audit.verdict
+    if verdict["within_query"] == "uneven":
         cost = "dp" if not audit.labelled else "eop"
         return (
             "What now: look at the queries that weigh most, below; see what a more even ranking costs with "
             f"`evenrank train --notion {cost}` on rows with features, or re-rank with `evenrank rank --method fastar`; "
             "then compare with `evenrank audit --compare`."
         )
-    at_main = [finding for finding in tested if finding.k == audit.main_k]
+    if verdict["pooled"] == "uneven":
+        return (
+            "What now: look at how the lists are filled (which queries are asked, retrieval, filters). Another order "
+            "within the lists does not change in which lists the groups are."
+        )
+    at_main = [finding for finding in _tested(audit) if finding.k == audit.main_k]
     if not at_main:
         return ""
     loosest = max(at_main, key=lambda finding: finding.interval.high)
     reach = loosest.interval.high - loosest.interval.estimate
-    needed = math.ceil(audit.facts["queries"] * (reach / NOTICEABLE) ** 2)
+    usual = student(math.inf, audit.confidence)
+    with_power = (usual + student(math.inf, 2 * POWER - 1)) / usual
+    needed = math.ceil(audit.facts["queries"] * (reach * with_power / NOTICEABLE) ** 2)
     if needed <= audit.facts["queries"]:
         return ""
     return (
-        f"What now: to notice a {TITLES[loosest.measure]} of {NOTICEABLE} at k = {loosest.k}, about {needed:,} queries "
-        "like these are needed. Collect them before calling these rankings even or uneven."
+        f"What now: to notice a {TITLES[loosest.measure]} of {NOTICEABLE} at k = {loosest.k} with a probability of "
+        f"{POWER:.0%}, about {needed:,} queries like these are needed. Collect them before calling these rankings even "
+        "or uneven."
     )
