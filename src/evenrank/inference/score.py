@@ -1,0 +1,65 @@
+"""Score intervals of one rate, a difference and a ratio of two, with variances that clusters multiply.
+
+The rates are constrained as Miettinen and Nurminen (difference) and Koopman (ratio) do, so that an interval from 0 of n
+has a width; the binomial variance under the constraint is multiplied by how much more clusters vary than it says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+
+def wilson(rate: float, number: float, t_squared: float) -> tuple[float, float]:
+    """Give Wilson's limits of a rate from an effective number of rows."""
+    if not math.isfinite(t_squared):
+        return 0.0, 1.0
+    centre = (rate + t_squared / (2 * number)) / (1 + t_squared / number)
+    inside = rate * (1 - rate) / number + t_squared / (4 * number * number)
+    half = math.sqrt(t_squared * max(0.0, inside)) / (1 + t_squared / number)
+    low = 0.0 if rate <= 0 else max(0.0, centre - half)
+    high = 1.0 if rate >= 1 else min(1.0, centre + half)
+    return low, high
+
+
+def with_difference(x_a: float, n_a: float, x_b: float, n_b: float, difference: float) -> tuple[float, float]:
+    """Give the likeliest two rates whose difference is the given one: the root of the cubic of Miettinen and Nurminen."""
+    n = n_a + n_b
+    quadratic = (n_a + 2 * n_b) * difference - n - x_a - x_b
+    linear = (n_b * difference - n - 2 * x_b) * difference + x_a + x_b
+    constant = x_b * difference * (1 - difference)
+    third = quadratic / (3 * n)
+    v = third**3 - quadratic * linear / (6 * n * n) + constant / (2 * n)
+    u = math.copysign(math.sqrt(max(0.0, third * third - linear / (3 * n))), v)
+    cosine = v / u**3 if u else 0.0
+    angle = (math.pi + math.acos(min(1.0, max(-1.0, cosine)))) / 3
+    rate_b = 2 * u * math.cos(angle) - third
+    rate_b = min(max(rate_b, 0.0, -difference), 1.0, 1 - difference)
+    return min(1.0, max(0.0, rate_b + difference)), rate_b
+
+
+def with_ratio(x_a: float, n_a: float, x_b: float, n_b: float, ratio: float) -> tuple[float, float]:
+    """Give the likeliest two rates whose ratio, a's to b's, is the given one: the root of Koopman's quadratic."""
+    n = n_a + n_b
+    square = n * ratio
+    linear = n_a * ratio + x_a + n_b + x_b * ratio
+    constant = x_a + x_b
+    root = math.sqrt(max(0.0, linear * linear - 4 * square * constant))
+    rate_b = 2 * constant / (linear + root)  # the smaller root, written without cancellation
+    rate_b = min(rate_b, 1.0, 1 / ratio if ratio > 0 else 1.0)
+    return ratio * rate_b, rate_b
+
+
+def crossing(statistic: Callable[[float], float], inside: float, outside: float) -> float:
+    """Find where ``statistic`` turns from at most 0 at ``inside`` to above 0 at ``outside``."""
+    if statistic(outside) <= 0:
+        return outside
+    for _ in range(60):
+        middle = (inside + outside) / 2
+        if middle in (inside, outside):
+            break
+        if statistic(middle) > 0:
+            outside = middle
+        else:
+            inside = middle
+    return outside
