@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+HUGE = 1e6  # a statistic that stands for infinity
+
 
 def wilson(rate: float, number: float, t_squared: float) -> tuple[float, float]:
     """Give Wilson's limits of a rate from an effective number of rows."""
@@ -51,15 +53,29 @@ def with_ratio(x_a: float, n_a: float, x_b: float, n_b: float, ratio: float) -> 
 
 
 def crossing(statistic: Callable[[float], float], inside: float, outside: float) -> float:
-    """Find where ``statistic`` turns from at most 0 at ``inside`` to above 0 at ``outside``."""
-    if statistic(outside) <= 0:
+    """Find where ``statistic`` turns from at most 0 at ``inside`` to above 0 at ``outside``, by Chandrupatla's method."""
+    x, at_x = outside, statistic(outside)
+    if at_x <= 0:
         return outside
-    for _ in range(60):
-        middle = (inside + outside) / 2
-        if middle in (inside, outside):
-            break
-        if statistic(middle) > 0:
-            outside = middle
+    other, at_other = inside, min(statistic(inside), 0.0)
+    share = 0.5
+    for _ in range(100):
+        tried = x + share * (other - x)
+        at_tried = min(max(statistic(tried), -HUGE), HUGE)
+        if (at_tried > 0) == (at_x > 0):
+            third, at_third = x, at_x
         else:
-            inside = middle
-    return outside
+            third, at_third = other, at_other
+            other, at_other = x, at_x
+        x, at_x = tried, at_tried
+        smallest = 1e-11 * max(1.0, abs(x)) / abs(other - x) if other != x else 1.0
+        if smallest > 0.5 or at_x == 0:
+            break
+        place, height = (x - other) / (third - other), (at_x - at_other) / (at_third - at_other)
+        share = 0.5
+        if height**2 < place and (1 - height) ** 2 < 1 - place:  # an inverse parabola through the three stays between
+            share = at_x / (at_other - at_x) * at_third / (at_other - at_third) + (third - x) / (
+                other - x
+            ) * at_x / (at_third - at_x) * at_other / (at_third - at_other)
+        share = min(1 - smallest, max(smallest, share))
+    return x
