@@ -43,8 +43,8 @@ def compared(
 ) -> Compared:
     """Compare two gaps measured on the same clusters.
 
-    With δ = gap_b − gap_a and σ = gap_b + gap_a, |gap_b| − |gap_a| = sign(δσ) · min(|δ|, |σ|): it is 0 exactly if δ or σ
-    is. So both are tested, and its interval is the range of that function over the intervals of δ and σ.
+    With δ = gap_b − gap_a and σ = gap_b + gap_a, |gap_b| − |gap_a| = sign(δσ) · min(|δ|, |σ|): it is 0 exactly where δ
+    or σ is. So both are tested, and its interval is the range of that function over the intervals of δ and σ.
 
     Parameters
     ----------

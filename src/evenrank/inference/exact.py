@@ -1,9 +1,9 @@
 """The exact law of how many of group a are selected, given each list's rows and selections, for every odds ratio.
 
-If a list's K selections fall on its a + b rows without regard to the group, their number in group a is hypergeometric. Its
-sum over lists is their convolution, P(s); with an odds ratio ψ it is P(s)ψ^s, scaled to 1, so that one convolution serves
-them all. It is taken at the ψ whose mean is what was observed, where no probability underflows, and only as far as it is
-needed: lists and selections may be a million.
+If a list's K selections fall on its a + b rows without regard to the group, their number in group a is hypergeometric.
+The law of its sum over lists is their convolution, P(s); with an odds ratio ψ it is P(s)ψ^s, scaled to 1, so that one
+convolution serves them all. It is taken at the ψ whose mean is what was observed, where no probability underflows, and
+only as far as it is needed: lists and selections may be a million.
 """
 
 from __future__ import annotations
@@ -42,8 +42,6 @@ class Margins:
         (cells,): the number selected, beyond the smallest.
     log_ways : ndarray
         (cells,): the logarithm of the number of ways, less the largest of its kind.
-    log_scale : ndarray
-        (U,): that largest.
     """
 
     times: Array
@@ -230,7 +228,7 @@ class Law:
         other_above = np.max(np.where(above <= reached[:, None], above, 0.0), axis=1)
         other_below = np.max(np.where(below <= reached[:, None], below, 0.0), axis=1)
         other = np.where(low <= high, np.maximum(other_above, cut), other_below)
-        return np.minimum(1.0, smaller + other)
+        return np.asarray(np.minimum(1.0, smaller + other))
 
     def limits(self, level: float) -> tuple[float, float]:
         """Give the logarithms of the smallest and the largest odds ratio whose p-value is above ``level``."""
@@ -240,7 +238,7 @@ class Law:
 
     def _limit(self, sign: int, level: float) -> float:
         centre = self.log_odds
-        steps = centre + sign * 0.25 * 2.0 ** np.arange(FAR)
+        steps: Array = centre + sign * 0.25 * 2.0 ** np.arange(FAR, dtype=np.float64)
         below, above = self.tails(steps)
         tail = (above if sign < 0 else below)[:, self.observed]
         outside = np.flatnonzero(tail <= level / 2)  # from here on each p-value is at most twice this tail

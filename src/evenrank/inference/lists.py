@@ -26,7 +26,7 @@ class Lists:
     squares : ndarray
         (L,): the sum of x² over both groups.
     clusters : tuple of ndarray
-        One or two clusterings, an integer code of at least 0 per list: lists with the same code may depend on each other.
+        One or two clusterings, an integer code of at least 0 per list: lists of one code may depend on each other.
         The codes mean the same in every hypothesis of a family; not all of them need be there.
     whole : bool
         Whether every x is 0 or 1.

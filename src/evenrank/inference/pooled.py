@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from evenrank.inference import score
 from evenrank.inference.clusters import Covariance, effective_number
 from evenrank.inference.lists import Array, Lists, Residuals
-from evenrank.inference.student import NORMAL, deviate, quantile, tail, two_sided
+from evenrank.inference.student import deviate, quantile, tail, two_sided
 
 FEW = 20.0  # successes or failures of a group below which clusters are not believed to vary less than a coin
 VERY_FEW = 3.0  # successes up to which the score interval of a ratio ends too soon
@@ -119,8 +119,8 @@ class _Score:
         self.x = (float(lists.x_a.sum()), float(lists.x_b.sum()))
         self.rates = tuple(x / n if n else math.nan for x, n in zip(self.x, self.n, strict=True))
         self.few = min(*self.x, *(n - x for n, x in zip(self.n, self.x, strict=True))) < FEW
-        self.clusters = (0, 0)
-        self.freedoms = (0.0, 0.0)
+        self.clusters: tuple[int, ...] = (0, 0)
+        self.freedoms: tuple[float, ...] = (0.0, 0.0)
         self.residuals: tuple[Array, Array] | None = None
         if not min(self.n):
             return
@@ -139,8 +139,8 @@ class _Score:
             freedoms.append(tuple(effective_number(n) - 1 for n in sizes))
             self.residuals = self.residuals or (of_a, of_b)
         self.covariance = Covariance(parts)
-        self.clusters = min(clusters)
-        self.freedoms = tuple(map(min, zip(*freedoms, strict=True)))  # type: ignore[assignment]
+        self.clusters = tuple(map(min, zip(*clusters, strict=True)))
+        self.freedoms = tuple(map(min, zip(*freedoms, strict=True)))
 
     def growth(self, ratio: float) -> float:
         """How much more clusters vary than a coin does, for r_a − ratio · r_b."""
@@ -196,19 +196,33 @@ def pooled(lists: Lists, *, confidence: float = 0.95) -> Pooled:
     """
     scores = _Score(lists)
     r_a, r_b = scores.rates
-    own = [_rate(lists, scores, which, confidence) for which in (0, 1)]
+    own_a, own_b = (_rate(scores, which, confidence) for which in (0, 1))
     gap = r_a - r_b
     n_a, n_b = scores.n
     excess = float(lists.excess.sum())
     ranker = excess * (1 / n_a + 1 / n_b) if n_a and n_b else math.nan
     reason = _cannot_tell(scores)
     first = lists.clusterings[0]
-    if reason:
-        nothing = Residuals.of(first, np.zeros(len(first)))
-        ratio = _quotient(r_a, r_b)
-        ends = (-1.0, 1.0, ratio, 0.0, math.inf, 1.0, 0.0)
-        return Pooled(*own, gap, *ends, "none", reason, 0.0, False, nothing, gap - ranker)
-    assert scores.residuals is not None
+    nothing = Pooled(
+        a=own_a,
+        b=own_b,
+        difference=gap,
+        low=-1.0,
+        high=1.0,
+        ratio=_quotient(r_a, r_b),
+        ratio_low=0.0,
+        ratio_high=math.inf,
+        p=1.0,
+        z=0.0,
+        method="none",
+        reason=reason,
+        freedom=0.0,
+        decidable=False,
+        residuals=Residuals.of(first, np.zeros(len(first))),
+        mix_part=gap - ranker,
+    )
+    if reason or scores.residuals is None:
+        return nothing
     freedom = scores.freedom(1.0)
     t = quantile(confidence, freedom)
     low = score.crossing(lambda d: abs(scores.of_difference(d)) - t, gap, -1.0)
@@ -219,22 +233,19 @@ def pooled(lists: Lists, *, confidence: float = 0.95) -> Pooled:
     for rates, (x, n) in ((r_b, (scores.x[0], n_a)), (r_a, (scores.x[1], n_b))):
         if 1 <= x <= VERY_FEW and x / n > rates:
             p = max(p, _poisson_above(x, n * rates))
-    return Pooled(
-        *own,
-        difference=gap,
+    return replace(
+        nothing,
         low=low,
         high=high,
-        ratio=_quotient(r_a, r_b),
         ratio_low=ratio_low,
         ratio_high=ratio_high,
         p=p,
         z=deviate(p, gap) if p < 1 else 0.0,
         method="score t, few" if scores.few else "score t",
-        reason=_reason(lists, scores),
+        reason=_reason(scores),
         freedom=freedom,
         decidable=True,
         residuals=Residuals.of(first, scores.residuals[0] - scores.residuals[1]),
-        mix_part=gap - ranker,
     )
 
 
@@ -248,7 +259,7 @@ def _cannot_tell(scores: _Score) -> str:
     return ""
 
 
-def _reason(lists: Lists, scores: _Score) -> str:
+def _reason(scores: _Score) -> str:
     if scores.few:
         return (
             f"A group has fewer than {FEW:g} successes or failures, so clusters are not taken to vary less than chance."
@@ -266,7 +277,7 @@ def _inverse(x: float) -> float:
     return math.inf if x == 0 else 1 / x
 
 
-def _rate(lists: Lists, scores: _Score, which: int, confidence: float) -> Rate:
+def _rate(scores: _Score, which: int, confidence: float) -> Rate:
     """Give a group's own rate with Wilson's interval from its effective number of rows."""
     n, x, freedom = scores.n[which], scores.x[which], scores.freedoms[which]
     if not n:

@@ -25,7 +25,7 @@ def wilson(rate: float, number: float, t_squared: float) -> tuple[float, float]:
 
 
 def with_difference(x_a: float, n_a: float, x_b: float, n_b: float, difference: float) -> tuple[float, float]:
-    """Give the likeliest two rates whose difference is the given one: the root of the cubic of Miettinen and Nurminen."""
+    """Give the likeliest two rates with the given difference: the root of the cubic of Miettinen and Nurminen."""
     n = n_a + n_b
     quadratic = (n_a + 2 * n_b) * difference - n - x_a - x_b
     linear = (n_b * difference - n - 2 * x_b) * difference + x_a + x_b
@@ -53,7 +53,7 @@ def with_ratio(x_a: float, n_a: float, x_b: float, n_b: float, ratio: float) -> 
 
 
 def crossing(statistic: Callable[[float], float], inside: float, outside: float) -> float:
-    """Find where ``statistic`` turns from at most 0 at ``inside`` to above 0 at ``outside``, by Chandrupatla's method."""
+    """Find where ``statistic`` turns from at most 0 at ``inside`` to above 0 at ``outside`` (Chandrupatla's method)."""
     x, at_x = outside, statistic(outside)
     if at_x <= 0:
         return outside
@@ -74,8 +74,8 @@ def crossing(statistic: Callable[[float], float], inside: float, outside: float)
         place, height = (x - other) / (third - other), (at_x - at_other) / (at_third - at_other)
         share = 0.5
         if height**2 < place and (1 - height) ** 2 < 1 - place:  # an inverse parabola through the three stays between
-            share = at_x / (at_other - at_x) * at_third / (at_other - at_third) + (third - x) / (
-                other - x
-            ) * at_x / (at_third - at_x) * at_other / (at_third - at_other)
+            share = at_x / (at_other - at_x) * at_third / (at_other - at_third) + (third - x) / (other - x) * at_x / (
+                at_third - at_x
+            ) * at_other / (at_third - at_other)
         share = min(1 - smallest, max(smallest, share))
     return x

@@ -1,4 +1,4 @@
-"""Does the ranker favour group a over group b in the lists it got? Stratified by list, robust to clusters, exact if small.
+"""Does the ranker favour group a over group b in the lists it got? Stratified by list, robust, exact where small.
 
 Per list, D is what group a got beyond its share of the list's selections and W = ab/(a + b). The difference is
 θ = ΣD/ΣW, the risk difference of Mantel and Haenszel; the part of the pooled gap that is the ranker's is
@@ -202,7 +202,7 @@ def _quotient(top: float, bottom: float) -> float:
 
 
 def _ratio_limits(a_part: float, b_part: float, covariance: Covariance, t_squared: float) -> tuple[float, float]:
-    """Fieller's limits of A/B: every ρ with (A − ρB)² ≤ t² · Var(A − ρB), so that 1 is outside exactly when p is small."""
+    """Give Fieller's limits of A/B, every ρ with (A − ρB)² ≤ t² · Var(A − ρB): 1 is outside exactly when p is small."""
     aa, ab, bb = covariance.at_one()
     square = b_part * b_part - t_squared * bb
     linear = a_part * b_part - t_squared * ab
@@ -277,10 +277,7 @@ def _exact(
     else:
         level, freedom = 1 - confidence, math.inf
     ends = law.limits(level)
-    if 0 < law.observed < margins.support:
-        odds = math.exp(law.log_odds)
-    else:
-        odds = 0.0 if law.observed == 0 else math.inf
+    odds = 0.0 if law.observed == 0 else math.inf if law.observed == margins.support else math.exp(law.log_odds)
     weight, expected = float(lists.weight.sum()), margins.mean(0.0)
     low, high = ((_mean(margins, end) - expected) / weight for end in ends)
     odds_low, odds_high = (math.exp(end) for end in ends)
