@@ -1,0 +1,88 @@
+"""Sums over clusters of lists, and variances that two clusterings give together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """Which lists belong together.
+
+    Attributes
+    ----------
+    codes : ndarray
+        (C,): the codes that are there, increasing.
+    index : ndarray or None
+        (L,): the position of each list's code; None where every list is its own cluster, in the order of the codes.
+    """
+
+    codes: NDArray[np.int64]
+    index: NDArray[np.int64] | None
+
+    @classmethod
+    def of(cls, codes: ArrayLike) -> Clustering:
+        """Take one code per list."""
+        codes = np.asarray(codes, dtype=np.int64)
+        if len(codes) < 2 or bool((codes[1:] > codes[:-1]).all()):
+            return cls(codes, None)
+        present, index = np.unique(codes, return_inverse=True)
+        return cls(present, index)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum one value per list, (L,), over each cluster, (C,)."""
+        if self.index is None:
+            return values
+        return np.bincount(self.index, values, minlength=len(self)).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """The covariance matrix of two estimates, as each clustering sees it.
+
+    With two clusterings the variance of a difference is that of Cameron, Gelbach and Miller, V1 + V2 − V12, and never
+    below the larger of V1 and V2.
+
+    Attributes
+    ----------
+    parts : sequence of (float, float, float)
+        Var(A), Cov(A, B), Var(B), by one clustering, or by the first, the second and both together.
+    """
+
+    parts: Sequence[tuple[float, float, float]]
+
+    def of_difference(self, ratio: float = 1.0) -> float:
+        """Give the variance of A − ratio · B."""
+        each = [max(0.0, aa - 2 * ratio * ab + ratio * ratio * bb) for aa, ab, bb in self.parts]
+        return two_way(each)
+
+    def at_one(self) -> tuple[float, float, float]:
+        """Give the one matrix that the variance of A − B is taken from."""
+        if len(self.parts) == 1:
+            return self.parts[0]
+        first, second, both = (np.array(part) for part in self.parts)
+        of_difference = np.array([1.0, -2.0, 1.0])
+        choices = [first, second, first + second - both]
+        aa, ab, bb = max(choices, key=lambda part: float(of_difference @ part))
+        return float(aa), float(ab), float(bb)
+
+
+def two_way(each: Sequence[float]) -> float:
+    """Join the variances by the first clustering, the second and both together."""
+    if len(each) == 1:
+        return each[0]
+    first, second, both = each
+    return max(first, second, first + second - both)
+
+
+def effective_number(sizes: NDArray[np.float64]) -> float:
+    """How many equal clusters would be as uneven as these: (Σv)²/Σv²; 0 of nothing."""
+    squares = float(sizes @ sizes)
+    return float(sizes.sum()) ** 2 / squares if squares > 0 else 0.0

@@ -1,0 +1,339 @@
+"""Does the ranker favour group a over group b in the lists it got? Stratified by list, robust, exact where small.
+
+Per list, D is what group a got beyond its share of the list's selections and W = ab/(a + b). The difference is
+θ = ΣD/ΣW, the risk difference of Mantel and Haenszel; the part of the pooled gap that is the ranker's is
+ΣD · (1/N_a + 1/N_b). Both are 0 exactly when ΣD is, which is what is tested.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evenrank.inference.clusters import Covariance, effective_number, two_way
+from evenrank.inference.exact import Law, Margins
+from evenrank.inference.lists import Array, ItemSums, Lists, Residuals
+from evenrank.inference.student import NORMAL, deviate, quantile, two_sided
+
+ENOUGH = 25.0  # variance of the number selected from which a normal law will do
+NEAR = 10.0  # selections from the smallest or largest possible number, within which it will not
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """The difference between two groups in the lists where they meet.
+
+    Attributes
+    ----------
+    observed, expected : float
+        What group a got in lists with both groups, and what it would get by its share of each list.
+    difference, low, high : float
+        θ and its interval: a's rate minus b's, list by list.
+    ratio, ratio_low, ratio_high : float
+        Of a to b, and its interval.
+    ratio_kind : str
+        "odds ratio" where the method is exact, else "risk ratio" (Mantel and Haenszel's).
+    p : float
+        The p-value of no difference.
+    z : float
+        The same as a normal deviate, with the difference's sign.
+    method : str
+        "exact", "exact, overdispersed", "cluster t", "item t" or "none".
+    reason : str
+        Why this method, in one sentence; or why nothing can be told.
+    lists, clusters : int
+        The lists that bear on it (both groups, and more than one outcome), and their clusters.
+    freedom : float
+        The degrees of freedom of Student's t; infinite where it is not used.
+    decidable : bool
+        Whether these data could show a difference at all.
+    residuals : Residuals
+        Each cluster's standardised residual.
+    ranker_part : float
+        The part of the pooled gap that comes from within lists.
+    """
+
+    observed: float
+    expected: float
+    difference: float
+    low: float
+    high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    ratio_kind: str
+    p: float
+    z: float
+    method: str
+    reason: str
+    lists: int
+    clusters: int
+    freedom: float
+    decidable: bool
+    residuals: Residuals
+    ranker_part: float
+
+
+def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = None) -> Within:
+    """Compare two groups list by list.
+
+    Parameters
+    ----------
+    lists : Lists
+        The counts and sums of the pair.
+    confidence : float
+        Of the intervals.
+    items : ItemSums, optional
+        The sums of recurring items; then the larger of the variances by item and by cluster is used.
+
+    Returns
+    -------
+    Within
+        Difference, ratio, their intervals and the p-value.
+    """
+    weight, variance = lists.weight, lists.variance
+    excess, total_weight = float(lists.excess.sum()), float(weight.sum())
+    bearing = variance > 0
+    clusterings = lists.clusterings
+    shared = weight > 0
+    observed = float(lists.x_a @ shared)
+    n_a, n_b = float(lists.a.sum()), float(lists.b.sum())
+    nothing = Within(
+        observed=observed,
+        expected=observed - excess,
+        difference=excess / total_weight if total_weight else math.nan,
+        low=-1.0,
+        high=1.0,
+        ratio=math.nan,
+        ratio_low=0.0,
+        ratio_high=math.inf,
+        ratio_kind="risk ratio",
+        p=1.0,
+        z=0.0,
+        method="none",
+        reason="",
+        lists=int(bearing.sum()),
+        clusters=int((clusterings[0].sums(variance) > 0).sum()),
+        freedom=0.0,
+        decidable=False,
+        residuals=Residuals.of(clusterings[0], np.zeros(len(clusterings[0]))),
+        ranker_part=excess * (1 / n_a + 1 / n_b) if n_a and n_b else math.nan,
+    )
+    if not total_weight:
+        return replace(nothing, reason="No list holds rows of both groups.")
+    if not nothing.lists:
+        return replace(nothing, reason="In every list with both groups, all rows are treated alike.")
+    freedom = min(effective_number(clustering.sums(variance)) for clustering in clusterings) - 1
+    if freedom < 0.5:
+        return replace(nothing, reason="All of it comes from one cluster, and one cluster says nothing about others.")
+    large, item_variance = _large(lists, nothing, confidence, freedom, items)
+    why = _small(lists, bearing)
+    if why:
+        small = _exact(lists, bearing, large, confidence, freedom, why, item_variance)
+        if small is not None:
+            return small
+    return large
+
+
+def _large(
+    lists: Lists, nothing: Within, confidence: float, freedom: float, items: ItemSums | None
+) -> tuple[Within, tuple[float, float]]:
+    """Use Student's t with the variance over clusters, each weighed by what it leaves to the others."""
+    share = lists.b / np.maximum(lists.rows, 1)
+    parts = (lists.x_a * share * (lists.a > 0), lists.x_b * (1 - share) * (lists.b > 0))
+    a_part, b_part = (float(part.sum()) for part in parts)
+    total, theta = float(lists.weight.sum()), nothing.difference
+    moments, first = [], None
+    for clustering in lists.clusterings:
+        leverage = clustering.sums(lists.weight) / total
+        count = int((leverage > 0).sum())
+        left = np.maximum(1 - leverage, 1e-12)
+        of_a = (clustering.sums(parts[0]) - a_part * leverage) / left
+        of_b = (clustering.sums(parts[1]) - b_part * leverage) / left
+        first = of_a - of_b if first is None else first
+        scale = (count - 1) / count
+        moments.append((scale * float(of_a @ of_a), scale * float(of_a @ of_b), scale * float(of_b @ of_b)))
+    covariance = Covariance(moments)
+    variance = covariance.of_difference()
+    by_item, item_freedom = _item_variance(items, theta)
+    method, reason, growth = "cluster t", _large_reason(lists, nothing), 1.0
+    if by_item > variance:
+        method, freedom, growth = "item t", item_freedom, by_item / variance if variance > 0 else 1.0
+        reason = f"Items recur: their variance is {growth:.3g} times that over lists."
+        variance = by_item
+    assert first is not None
+    if not variance > 0 or freedom <= 0:
+        reason = "The lists do not differ from each other, so their chance cannot be told."
+        return replace(nothing, reason=reason), (by_item, item_freedom)
+    t = quantile(confidence, freedom)
+    half = t * math.sqrt(variance) / total
+    p = two_sided((a_part - b_part) / math.sqrt(variance), freedom)
+    low, high = _ratio_limits(a_part, b_part, covariance, growth * t * t)
+    result = replace(
+        nothing,
+        low=max(-1.0, theta - half),
+        high=min(1.0, theta + half),
+        ratio=_quotient(a_part, b_part),
+        ratio_low=low,
+        ratio_high=high,
+        p=p,
+        z=deviate(p, theta),
+        method=method,
+        reason=reason,
+        freedom=freedom,
+        decidable=True,
+        residuals=Residuals.of(lists.clusterings[0], first),
+    )
+    return result, (by_item, item_freedom)
+
+
+def _large_reason(lists: Lists, nothing: Within) -> str:
+    if not lists.whole:
+        return "Values between 0 and 1 (ties, or exposure) have no exact law; Student's t over clusters is used."
+    return f"Large sample: {nothing.lists} lists in {nothing.clusters} clusters."
+
+
+def _quotient(top: float, bottom: float) -> float:
+    if bottom > 0:
+        return top / bottom
+    return math.inf if top > 0 else math.nan
+
+
+def _ratio_limits(a_part: float, b_part: float, covariance: Covariance, t_squared: float) -> tuple[float, float]:
+    """Give Fieller's limits of A/B, every ρ with (A − ρB)² ≤ t² · Var(A − ρB): 1 is outside exactly when p is small."""
+    aa, ab, bb = covariance.at_one()
+    square = b_part * b_part - t_squared * bb
+    linear = a_part * b_part - t_squared * ab
+    constant = a_part * a_part - t_squared * aa
+    root = math.sqrt(max(0.0, linear * linear - square * constant))
+    if square > 0:
+        return max(0.0, (linear - root) / square), max(0.0, (linear + root) / square)
+    if constant > 0 and square < 0:
+        return (linear - root) / square, math.inf
+    return 0.0, math.inf
+
+
+def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
+    """Give the variance of ΣD over items, and its degrees of freedom; 0 where no items are given."""
+    if items is None or len(items.is_a) < 3:
+        return 0.0, 0.0
+    count = len(items.is_a)
+    centred = items.is_a - items.is_a.mean()
+    moved = centred * (items.value_deviation - theta * items.group_deviation)
+    freedom = effective_number(items.group_deviation**2) - 2
+    return count / (count - 2) * float(moved @ moved), max(freedom, 0.0)
+
+
+def _small(lists: Lists, bearing: np.ndarray) -> str:
+    """Say why an exact law is needed, or nothing."""
+    if not lists.whole:
+        return ""
+    variance = float(lists.variance.sum())
+    if variance < ENOUGH:
+        return f"Small sample: the number selected has a variance of {variance:.3g}, below {ENOUGH:g}."
+    least = np.maximum(0.0, lists.selected - lists.b) @ bearing
+    most = np.minimum(lists.a, lists.selected) @ bearing
+    observed = lists.x_a @ bearing
+    if observed - least <= NEAR:
+        return f"The number selected is within {NEAR:g} of the smallest possible."
+    if most - observed <= NEAR:
+        return f"The number selected is within {NEAR:g} of the largest possible."
+    return ""
+
+
+def _exact(
+    lists: Lists,
+    bearing: np.ndarray,
+    large: Within,
+    confidence: float,
+    freedom: float,
+    why: str,
+    by_item: tuple[float, float],
+) -> Within | None:
+    """Use the exact law, widened where clusters vary more than it says."""
+    own, other, got, got_other = (x[bearing] for x in (lists.a, lists.b, lists.x_a, lists.x_b))
+    least, most = np.maximum(0.0, got + got_other - other), np.minimum(own, got + got_other)
+    flipped = float((got - least).sum()) > float((most - got).sum())
+    if flipped:  # count from the end that is nearer
+        own, other, got, got_other = other, own, got_other, got
+        least = np.maximum(0.0, got + got_other - other)
+    margins = Margins.of(own, other, got + got_other)
+    above = got - least
+    law = Law.of(margins, round(float(above.sum())))
+    if law is None:
+        return None
+    excess, spread = _overdispersion(lists, bearing, margins, law, above)
+    method, phi = "exact", excess
+    if spread > 0 and by_item[0] / spread > phi:
+        phi, freedom = by_item[0] / spread, by_item[1]
+    p = float(law.p_values(np.zeros(1))[0])
+    if phi > 1 and freedom > 0:
+        method = "exact, overdispersed"
+        why = f"{why[:-1]}, and clusters vary {phi:.3g} times as much as chance alone."
+        level = two_sided(math.sqrt(phi) * quantile(confidence, freedom), NORMAL)
+        p = two_sided(abs(deviate(p, 1.0)) / math.sqrt(phi), freedom)
+    else:
+        level, freedom = 1 - confidence, math.inf
+    ends = law.limits(level)
+    odds = 0.0 if law.observed == 0 else math.inf if law.observed == margins.support else math.exp(law.log_odds)
+    weight, expected = float(lists.weight.sum()), margins.mean(0.0)
+    low, high = ((_mean(margins, end) - expected) / weight for end in ends)
+    odds_low, odds_high = (math.exp(end) for end in ends)
+    if flipped:
+        low, high = -high, -low
+        odds, odds_low, odds_high = (math.inf if x == 0 else 1 / x for x in (odds, odds_high, odds_low))
+    if p <= 1 - confidence:  # the set of odds ratios that are not rejected may have holes; 1 is in none of its parts
+        if large.difference < 0:
+            high, odds_high = min(high, 0.0), min(odds_high, 1.0)
+        else:
+            low, odds_low = max(low, 0.0), max(odds_low, 1.0)
+    else:
+        low, high, odds_low, odds_high = min(low, 0.0), max(high, 0.0), min(odds_low, 1.0), max(odds_high, 1.0)
+    return replace(
+        large,
+        low=low,
+        high=high,
+        ratio=odds,
+        ratio_low=odds_low,
+        ratio_high=odds_high,
+        ratio_kind="odds ratio",
+        p=p,
+        z=deviate(p, large.difference) if p < 1 else 0.0,
+        method=method,
+        reason=why,
+        freedom=freedom,
+        decidable=True,
+    )
+
+
+def _mean(margins: Margins, log_odds: float) -> float:
+    if math.isinf(log_odds):
+        return 0.0 if log_odds < 0 else float(margins.support)
+    return margins.mean(log_odds)
+
+
+def _overdispersion(lists: Lists, bearing: np.ndarray, margins: Margins, law: Law, above: Array) -> tuple[float, float]:
+    """How much more clusters vary than the exact law says, at the estimate; and the variance by that law.
+
+    A cluster of one list with two possible outcomes varies as its mean says; what can vary more are the others.
+    """
+    if not 0 < law.observed < margins.support:
+        return 1.0, 0.0
+    _, mean, variance = margins.tilted(law.log_odds)
+    deviation = np.zeros(len(lists.a))
+    spread = np.zeros(len(lists.a))
+    more = np.zeros(len(lists.a))
+    deviation[bearing] = above - mean[margins.kind]
+    spread[bearing] = variance[margins.kind]
+    more[bearing] = margins.size[margins.kind] - 1
+    each = []
+    for clustering in lists.clusterings:
+        free = clustering.sums(more) > 1
+        count = int(free.sum())
+        moved = clustering.sums(deviation)[free]
+        bound = float(clustering.sums(spread)[~free].sum())
+        each.append(bound + count / max(count - 1, 1) * float(moved @ moved))
+    total = float(spread.sum())
+    return max(1.0, two_way(each) / total), total
