@@ -97,8 +97,9 @@ class Pair:
         Of these, in the top k (for exposure, the sum of exposures).
     rate_a, rate_b : float
         Selected over count.
-    observed, expected : float
-        What the first group got in lists with both groups, and what its share of each list would give it.
+    observed, expected, together : float
+        In lists with both groups: what the first group got, what its share of each list would give it, and what both
+        got together.
     lists, clusters : int
         The lists that bear on the gap within queries, and their clusters.
     pooled, within_query : Gap
@@ -122,6 +123,7 @@ class Pair:
     rate_b: float
     observed: float
     expected: float
+    together: float
     lists: int
     clusters: int
     pooled: Gap
@@ -151,6 +153,8 @@ class Pair:
             selected_b=self.selected_a,
             rate_a=self.rate_b,
             rate_b=self.rate_a,
+            observed=self.together - self.observed,
+            expected=self.together - self.expected,
             pooled=_turned(self.pooled),
             within_query=_turned(self.within_query),
             ranker_part=-self.ranker_part,
@@ -312,6 +316,7 @@ class Tester:
             rate_b=x_b / n_b if n_b else np.nan,
             observed=inside.observed,
             expected=inside.expected,
+            together=float(lists.selected @ (lists.weight > 0)),
             lists=inside.lists,
             clusters=inside.clusters,
             pooled=_gap(outside, few),
