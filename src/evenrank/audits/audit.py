@@ -205,6 +205,16 @@ class Audit:
             "comparison": [asdict(comparison) for comparison in self.comparison],
         }
 
+    def table(self) -> Any:
+        """Give the tests as one tidy polars table: a row per question, measure, stratum, k and pair of groups."""
+        from evenrank.audits.tables import tidy_table
+
+        return tidy_table({"": self}).drop("attribute")
+
+    def without_examples(self) -> Audit:
+        """Give the same audit without the names of queries."""
+        return replace(self, influences=tuple(replace(influence, query="hidden") for influence in self.influences))
+
     def text(self, title: str = "Audit") -> str:
         """Write plain text, 80 columns wide."""
         from evenrank.audits.sections import as_text
