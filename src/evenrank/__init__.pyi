@@ -3,6 +3,7 @@
 
 from typing import Final
 
+from evenrank import audits as audits
 from evenrank import bounds as bounds
 from evenrank import datasets as datasets
 from evenrank import io as io

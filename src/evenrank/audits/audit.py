@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from evenrank.audits.pairs import Pair
+from evenrank.audits.pair import Pair
 from evenrank.audits.parts import Finding, Influence, Rate
 from evenrank.audits.run import GAPS, RATIO, UNLABELLED, Run
-from evenrank.audits.summary import QUALITY, Ranked, Summary
+from evenrank.audits.ranked import Ranked
+from evenrank.audits.summary import QUALITY, Summary
 from evenrank.audits.verdicts import Category, Verdict, four_fifths_of, overall, verdicts_of
 from evenrank.bounds import Certificate
 from evenrank.checks import check_k, check_number, choose

@@ -9,7 +9,7 @@ from evenrank.wording import notion_title, quoted, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
-    from evenrank.audits.pairs import Pair
+    from evenrank.audits.pair import Pair
     from evenrank.audits.parts import Finding
 
 SMALL = 20  # items of a group that is called small

@@ -12,7 +12,7 @@ from evenrank.wording import TITLES, data_line, name_cell, notion_title, number,
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
-    from evenrank.audits.pairs import Pair
+    from evenrank.audits.pair import Pair
     from evenrank.audits.parts import Finding
 
 WIDTH = 80

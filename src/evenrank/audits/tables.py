@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from evenrank.audits.pairs import QUESTIONS
+from evenrank.audits.pair import QUESTIONS
 from evenrank.wording import name_cell
 
 if TYPE_CHECKING:

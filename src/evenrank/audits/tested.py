@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenrank.audits.pairs import Pair, Tests
+from evenrank.audits.pair import Pair
+from evenrank.audits.pairs import Tests
 from evenrank.intervals import Interval, interval_of
 from evenrank.measures import MeasureAt
 from evenrank.statistic import Statistic

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenrank.audits.cells import SummaryStatistics
-from evenrank.audits.pairs import QUESTIONS, Pair
+from evenrank.audits.pair import QUESTIONS, Pair
 from evenrank.audits.summary import Summary
 
 STRENGTHS = ("uneven", "hints", "none shown")  # the strongest first
