@@ -56,7 +56,7 @@ def test_parts_in_any_order_give_the_audit_of_the_whole(seed, text):
 
 
 def test_update_adds_lists_and_a_group_may_come_late():
-    scores, data, user = rows()
+    scores, data, _ = rows()
     early = data.query_ids < 30
     stored = data.to_stored(scores)
     mask = early[data.query_of_row]
@@ -67,9 +67,13 @@ def test_update_adds_lists_and_a_group_may_come_late():
     assert summary.group_names == ("a", "b", "c", "d")
     late = np.array([*data.group_names, None], object)[data.group]
     late[mask & (data.group == 3)] = None
-    expected = er.audit(stored, er.RankingData.from_arrays(
-        data.features, data.relevance, late, data.query_ids[data.query_of_row], item_ids=data.item_ids
-    ), [2])
+    expected = er.audit(
+        stored,
+        er.RankingData.from_arrays(
+            data.features, data.relevance, late, data.query_ids[data.query_of_row], item_ids=data.item_ids
+        ),
+        [2],
+    )
     assert as_text(er.audit(summary)) == as_text(expected)
 
 

@@ -76,7 +76,9 @@ def test_ratios_fail_below_where_absolute_gaps_pass(run, save, never, name):
     found = run("audit", path, "--no-relevance", "--fail-over", f"{name}@3=0.8")
     assert found.code == 1
     assert found.lines == [
-        line for line in found.lines if line.startswith(f"evenrank: {name}@3=0.8 fails: the lowest rate over the highest")
+        line
+        for line in found.lines
+        if line.startswith(f"evenrank: {name}@3=0.8 fails: the lowest rate over the highest")
     ]
     assert "significantly below 0.8." in found.lines[0]
     assert run("audit", path, "--no-relevance", "--fail-over", f"{name}@3=0").code == 0
@@ -96,9 +98,7 @@ def test_cluster_columns(run, save, logged):
     assert (lost.code, len(lost.lines)) == (2, 1)
     assert "--cluster" in lost.err
     three = ["--cluster", "user", "--cluster", "day", "--cluster", "group"]
-    assert run("audit", path, *three).lines == [
-        "evenrank: at most 2 clusterings can be taken into account; got 3."
-    ]
+    assert run("audit", path, *three).lines == ["evenrank: at most 2 clusterings can be taken into account; got 3."]
 
 
 def test_groups_are_set_aside_with_a_note(run, save, logged):

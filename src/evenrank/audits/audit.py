@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from evenrank.audits.pair import Pair
 from evenrank.audits.parts import Finding, Influence, Rate
-from evenrank.audits.run import GAPS, RATIO, UNLABELLED, Run
 from evenrank.audits.ranked import Ranked
+from evenrank.audits.run import GAPS, RATIO, UNLABELLED, Run
 from evenrank.audits.summary import QUALITY, Summary
 from evenrank.audits.verdicts import Category, Verdict, four_fifths_of, overall, verdicts_of
 from evenrank.bounds import Certificate
@@ -302,35 +302,34 @@ def audit(
     choose(method, METHODS, what="method")
     check_number(min_share, "min_share", least=0, below=1)
     check_number(min_count, "min_count", least=0)
-    source = scores if isinstance(scores, Summary) else None
-    if source is None and data is None:
-        raise ConfigError("an audit needs scores and data, or a summary; got scores alone.")
-    if source is not None and against is not None:
-        raise ConfigError("against= compares scores row by row; a summary has no rows. Give scores and data.")
-    names = source.group_names if source is not None else data.group_names if data is not None else ()
-    if len(names) < 2:
-        raise DataError(f"an audit compares groups and needs at least two; the data has {len(names)}.")
     run = Run(confidence, method, items, min_share, min_count, replicates, seed)
-    if source is not None:
-        result = Audit(**run.over([source], source.ks))
-    else:
-        assert data is not None
-        cuts = tuple(sorted({check_k(k) for k in ks}))
-        ranked = Ranked(scores, data, cluster=cluster, labelled=labelled, items=items)
-        at_once = max(1, HELD // (32 * max(1, ranked.n_cells)))
-        batches = (cuts[j : j + at_once] for j in range(0, len(cuts), at_once))
-        result = Audit(**run.over((ranked.summary(batch) for batch in batches), cuts))
+    if isinstance(scores, Summary):
         if against is not None:
-            defined = [
-                f"{finding.measure}@{finding.k}"
-                for finding in result.findings
-                if finding.across == "mean" and finding.interval.estimate >= 0
-            ]
-            pairs = compare(
-                scores, against, data, defined, confidence=confidence, replicates=replicates, seed=seed
-            )
-            result = replace(result, comparison=tuple(pairs))
-    return result
+            raise ConfigError("against= compares scores row by row; a summary has no rows. Give scores and data.")
+        _need_groups(scores.n_groups)
+        return Audit(**run.over([scores], scores.ks))
+    if data is None:
+        raise ConfigError("an audit needs scores and data, or a summary; got scores alone.")
+    _need_groups(data.n_groups)
+    cuts = tuple(sorted({check_k(k) for k in ks}))
+    ranked = Ranked(scores, data, cluster=cluster, labelled=labelled, items=items)
+    at_once = max(1, HELD // (32 * max(1, ranked.n_cells)))
+    batches = (cuts[j : j + at_once] for j in range(0, len(cuts), at_once))
+    result = Audit(**run.over((ranked.summary(batch) for batch in batches), cuts))
+    if against is None:
+        return result
+    defined = [
+        f"{finding.measure}@{finding.k}"
+        for finding in result.findings
+        if finding.across == "mean" and finding.interval.estimate >= 0
+    ]
+    compared = compare(scores, against, data, defined, confidence=confidence, replicates=replicates, seed=seed)
+    return replace(result, comparison=tuple(compared))
+
+
+def _need_groups(number: int) -> None:
+    if number < 2:
+        raise DataError(f"an audit compares groups and needs at least two; the data has {number}.")
 
 
 def _flat(rate: dict[str, Any]) -> dict[str, Any]:

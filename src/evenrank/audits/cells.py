@@ -164,10 +164,9 @@ class PairLists:
         present = np.flatnonzero(np.bincount(item, minlength=number))
         return ItemSums(
             np.bincount(item, is_a, minlength=number)[present] > 0,
-            np.bincount(item, values[rows] - means[at], minlength=number)[present],
-            np.bincount(item, is_a - shares[at], minlength=number)[present],
+            np.bincount(item, values[rows] - means[at], minlength=number)[present].astype(np.float64),
+            np.bincount(item, is_a - shares[at], minlength=number)[present].astype(np.float64),
         )
-
 
     def item_growth(self, lists: Lists, values: NDArray[np.float64], recurring: Recurring) -> tuple[float, float]:
         """Compute the pooled gap's variance over items, and its degrees of freedom."""
@@ -180,7 +179,7 @@ class PairLists:
         side = (recurring.group[rows] == b).astype(np.int64)
         moved = np.bincount(recurring.item[rows], (values[rows] - rate[side]) / number[side])
         share = np.bincount(recurring.item[rows], 1 / number[side])
-        items = np.count_nonzero(share)
+        items = int(np.count_nonzero(share))
         return items / max(items - 2, 1) * float(moved @ moved), max(float(share.sum() ** 2 / (share @ share)) - 2, 1.0)
 
 

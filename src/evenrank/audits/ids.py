@@ -63,9 +63,7 @@ def checked_clusters(cluster: Any, data: RankingData) -> tuple[tuple[NDArray[Any
     elif isinstance(cluster, str):
         named = {cluster: cluster}
     elif isinstance(cluster, list | tuple) and len(cluster) <= MOST and all(map(_is_clustering, cluster)):
-        named = {
-            labels if isinstance(labels, str) else f"cluster {j + 1}": labels for j, labels in enumerate(cluster)
-        }
+        named = {labels if isinstance(labels, str) else f"cluster {j + 1}": labels for j, labels in enumerate(cluster)}
     else:
         named = {"cluster": cluster}
     if len(named) > MOST:

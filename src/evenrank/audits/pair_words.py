@@ -156,7 +156,8 @@ def parts_of_gap(audit: Audit, finding: Finding) -> str:
     match = [
         pair
         for pair in audit.pairs
-        if (pair.measure, pair.k) == (finding.measure, finding.k) and {pair.a, pair.b} == {finding.favoured, finding.other}
+        if (pair.measure, pair.k) == (finding.measure, finding.k)
+        and {pair.a, pair.b} == {finding.favoured, finding.other}
     ]
     if not match or finding.measure == "equalized_odds":
         return ""
@@ -179,12 +180,16 @@ def untold(audit: Audit) -> list[str]:
             counts = f"{same[0].count_a:,.8g} and {same[0].count_b:,.8g} items"
             where = "irrelevant items" if measure == "equalized_odds" else notion_title(measure)
             ks = ", ".join(str(pair.k) for pair in same)
-            lines.append(f"{where} of {quoted(a)} and {quoted(b)} ({counts}) at k = {ks}: {same[0].within_query.reason}")
+            lines.append(
+                f"{where} of {quoted(a)} and {quoted(b)} ({counts}) at k = {ks}: {same[0].within_query.reason}"
+            )
         if lines:
             more = f" And {len(lines) - MOST_LISTED} more." if len(lines) > MOST_LISTED else ""
             sentences.append(f"Cannot be told within queries: {' '.join(lines[:MOST_LISTED])}{more}")
     small = [row for row in audit.categories if row.number < SMALL and not row.set_aside and row.k == audit.main_k]
     if small:
-        rows = ", ".join(f"{quoted(row.category)} {row.number:g} ({row.selected:.3g} in the top {row.k})" for row in small)
+        rows = ", ".join(
+            f"{quoted(row.category)} {row.number:g} ({row.selected:.3g} in the top {row.k})" for row in small
+        )
         sentences.append(f"Small groups, items: {rows}. What is said of others does not rest on them.")
     return sentences

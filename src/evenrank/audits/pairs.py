@@ -193,7 +193,9 @@ class Tester:
             return ""
         rarer = lists.a if lists.a.sum() <= lists.b.sum() else lists.b
         got = float((lists.x_a if rarer is lists.a else lists.x_b).sum())
-        carrying = min(int((clustering.sums(rarer) > 0).sum()) for clustering in lists.clusterings[: len(lists.clusters)])
+        carrying = min(
+            int((clustering.sums(rarer) > 0).sum()) for clustering in lists.clusterings[: len(lists.clusters)]
+        )
         successes = min(got, float(rarer.sum()) - got)
         if carrying >= FEW_CLUSTERS or successes >= FEW_SUCCESSES:
             return ""

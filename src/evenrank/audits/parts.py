@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.bounds import Certificate, certify
 from evenrank.audits.cells import SummaryStatistics
 from evenrank.audits.summary import Summary
 from evenrank.audits.tested import TestedGaps
+from evenrank.bounds import Certificate, certify
 from evenrank.intervals import Interval, interval_of
 from evenrank.measures import MeasureAt
 from evenrank.notions import NOTIONS

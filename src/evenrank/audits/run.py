@@ -119,5 +119,7 @@ class Run:
                 "each on average. Tests and intervals of pairs allow for what an item carries from list to list."
             )
         if len(list(pairs_of(summary, MOST_PAIRS))) < summary.n_groups * (summary.n_groups - 1) // 2:
-            notes.append(f"{summary.n_groups} groups make too many pairs: each is compared with the largest group only.")
+            notes.append(
+                f"{summary.n_groups} groups make too many pairs: each is compared with the largest group only."
+            )
         return notes

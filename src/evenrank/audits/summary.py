@@ -294,7 +294,7 @@ def _merged(a: Summary, b: Summary) -> Summary:
         )
     names = tuple(sorted_labels({*a.group_names, *b.group_names}))
     a, b = (part._regrouped(names, np.array([names.index(name) for name in part.group_names])) for part in (a, b))
-    both = {
+    both: dict[str, Any] = {
         name: np.concatenate([getattr(a, name), getattr(b, name)], axis=-1)
         for name in ("lengths", "relevant", "count", "weight", "sums", "squares", "quality")
     }

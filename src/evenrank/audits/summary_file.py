@@ -100,7 +100,9 @@ def load(path: str | PathLike[str]) -> Summary:
         if not _sound(summary):
             raise ValueError
     except (KeyError, TypeError, ValueError):
-        raise DataError(f"{path}: the summary's parts do not fit together; the file is damaged. Make it again.") from None
+        raise DataError(
+            f"{path}: the summary's parts do not fit together; the file is damaged. Make it again."
+        ) from None
     return summary
 
 

@@ -14,7 +14,20 @@ if TYPE_CHECKING:
 
 WIDTH = 1 << 15  # names are cut at nothing shorter
 COUNTS = ("count_a", "count_b", "selected_a", "selected_b", "rate_a", "rate_b", "observed", "expected")
-TEXTS = ("attribute", "question", "measure", "stratum", "a", "b", "verdict", "favoured", "ratio_kind", "method", "reason")
+TEXTS = (
+    "attribute",
+    "question",
+    "measure",
+    "stratum",
+    "a",
+    "b",
+    "verdict",
+    "favoured",
+    "ratio_kind",
+    "method",
+    "reason",
+)
+
 
 def tidy_table(audits: Mapping[str, Audit]) -> Any:
     """Write audits as one polars table.
@@ -33,10 +46,11 @@ def tidy_table(audits: Mapping[str, Audit]) -> Any:
     import polars as pl
 
     rows = [row for name, audit in audits.items() for row in _rows(name, audit)]
-    types: dict[str, Any] = {name: pl.String for name in TEXTS}
+    types: dict[str, Any] = dict.fromkeys(TEXTS, pl.String)
     types |= {"k": pl.Int64, "lists": pl.Int64, "clusters": pl.Int64, "decidable": pl.Boolean}
     frame = pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+
 
 def _rows(attribute: str, audit: Audit) -> list[dict[str, Any]]:
     rows = []
@@ -58,7 +72,6 @@ def _rows(attribute: str, audit: Audit) -> list[dict[str, Any]]:
                     "favoured": None if ahead is None else name_cell(ahead, WIDTH),
                     **{name: float(getattr(pair, name)) for name in COUNTS},
                     **asdict(gap),
-
                     "lists": pair.lists,
                     "clusters": pair.clusters,
                     "confidence": audit.confidence,

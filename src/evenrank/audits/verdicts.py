@@ -128,7 +128,9 @@ def four_fifths_of(pairs: Iterable[Pair], ks: Sequence[int], level: float) -> di
     verdicts = {}
     for k in ks:
         rules = [
-            pair.rule for pair in pairs if pair.measure == "demographic_parity" and pair.k == k and pair.rule is not None
+            pair.rule
+            for pair in pairs
+            if pair.measure == "demographic_parity" and pair.k == k and pair.rule is not None
         ]
         if any(rule.p_not_met * len(rules) <= level for rule in rules):
             verdicts[k] = "not met"

@@ -108,7 +108,9 @@ def audit(
     ks = sorted({*options.cut_offs(k), *(limit.k for limit in limits)})
     for limit in limits:
         if not labelled and limit.measure not in (*UNLABELLED, RATIO):
-            raise ConfigError(f"--fail-over {limit.text}: {limit.measure} needs relevance labels, and the log has none.")
+            raise ConfigError(
+                f"--fail-over {limit.text}: {limit.measure} needs relevance labels, and the log has none."
+            )
     settings: dict[str, Any] = {"query": query, "item": item, "score": rank or score, "format": input_format}
     settings["qrels"] = qrels
     advice = {
@@ -280,9 +282,7 @@ def _keys(data: RankingData, file: Path) -> list[tuple[str, str]]:
     return list(zip(map(str, queries.tolist()), map(str, data.item_ids.tolist()), strict=True))
 
 
-def _give(
-    audits: dict[str, Audit], shape: str, out: Path | None, file: list[Path], made: dict[str, Any]
-) -> None:
+def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Path], made: dict[str, Any]) -> None:
     several = len(audits) > 1
     titles = {name: one_line(f"Audit of {file[0].name}" + (f" by {name}" if several else "")) for name in audits}
     if shape == "json":
@@ -313,7 +313,8 @@ def _over(report: Audit, limits: list[Limit], attribute: str) -> list[str]:
         name = "the lowest rate over the highest" if limit.ratio else limit.measure
         if np.isnan(interval.low):
             raise DataError(
-                f"--fail-over {limit.text}{where}: {name} at {limit.k} cannot be judged on these rows; it has no interval."
+                f"--fail-over {limit.text}{where}: {name} at {limit.k} cannot be judged on these rows; it has no "
+                "interval."
             )
         if interval.high < limit.value if limit.ratio else interval.low > limit.value:
             failures.append(

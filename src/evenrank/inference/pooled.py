@@ -114,8 +114,7 @@ class RatioRule:
 class _Score:
     """The score statistics of a pair of rates."""
 
-    def __init__(self, lists: Lists, items: tuple[float, float] | None = None) -> None:
-        self.items = items
+    def __init__(self, lists: Lists) -> None:
         self.n = (float(lists.a.sum()), float(lists.b.sum()))
         self.x = (float(lists.x_a.sum()), float(lists.x_b.sum()))
         self.rates = tuple(x / n if n else math.nan for x, n in zip(self.x, self.n, strict=True))
@@ -147,20 +146,11 @@ class _Score:
         """How much more clusters vary than a coin does, for r_a − ratio · r_b."""
         (r_a, r_b), (n_a, n_b) = self.rates, self.n
         binomial = r_a * (1 - r_a) / n_a + ratio * ratio * r_b * (1 - r_b) / n_b
-        variance = self.covariance.of_difference(ratio)
-        growth = variance * self._more / binomial if binomial > 0 else 1.0
+        growth = self.covariance.of_difference(ratio) / binomial if binomial > 0 else 1.0
         return max(growth, 1.0) if self.few else max(growth, 1e-12)
 
-    @property
-    def _more(self) -> float:
-        """How many times larger the difference's variance is over items that recur, where it is larger."""
-        variance = self.covariance.of_difference()
-        return max(1.0, self.items[0] / variance) if self.items is not None and variance > 0 else 1.0
-
     def freedom(self, ratio: float) -> float:
-        """Satterthwaite's degrees of freedom for r_a − ratio · r_b, or those of recurring items where these vary more."""
-        if self.items is not None and self._more > 1:
-            return self.items[1]
+        """Satterthwaite's degrees of freedom for r_a − ratio · r_b."""
         var_a, var_b = (max(self.covariance.parts[0][i], 0.0) for i in (0, 2))
         var_b *= ratio * ratio
         if not var_a + var_b > 0:
@@ -189,7 +179,7 @@ class _Score:
         return math.copysign(math.inf, distance) if distance else 0.0
 
 
-def pooled(lists: Lists, *, confidence: float = 0.95, items: tuple[float, float] | None = None) -> Pooled:
+def pooled(lists: Lists, *, confidence: float = 0.95) -> Pooled:
     """Compare two groups' rates over all lists.
 
     Parameters
@@ -198,15 +188,13 @@ def pooled(lists: Lists, *, confidence: float = 0.95, items: tuple[float, float]
         The counts and sums of the pair.
     confidence : float
         Of the intervals.
-    items : (float, float), optional
-        The difference's variance over items that recur, and its degrees of freedom; used if it is the larger one.
 
     Returns
     -------
     Pooled
         Rates, difference, ratio, their intervals and the p-value.
     """
-    scores = _Score(lists, items)
+    scores = _Score(lists)
     r_a, r_b = scores.rates
     own_a, own_b = (_rate(scores, which, confidence) for which in (0, 1))
     gap = r_a - r_b
@@ -241,7 +229,7 @@ def pooled(lists: Lists, *, confidence: float = 0.95, items: tuple[float, float]
     high = score.crossing(lambda d: abs(scores.of_difference(d)) - t, gap, 1.0)
     p = two_sided(scores.of_difference(0.0), freedom)
     ratio_low = _lower_ratio(scores, confidence)
-    ratio_high = _inverse(_lower_ratio(_Score(lists.swapped, items), confidence))
+    ratio_high = _inverse(_lower_ratio(_Score(lists.swapped), confidence))
     for rates, (x, n) in ((r_b, (scores.x[0], n_a)), (r_a, (scores.x[1], n_b))):
         if 1 <= x <= VERY_FEW and x / n > rates:
             p = max(p, _poisson_above(x, n * rates))
@@ -331,9 +319,7 @@ def _poisson_above(x: float, mean: float) -> float:
     return float(gammainc(x, mean)) if mean > 0 else 0.0
 
 
-def ratio_rule(
-    lists: Lists, *, rho: float = 0.8, confidence: float = 0.95, items: tuple[float, float] | None = None
-) -> RatioRule:
+def ratio_rule(lists: Lists, *, rho: float = 0.8, confidence: float = 0.95) -> RatioRule:
     """Is the lower of two rates at least ``rho`` times the higher? Four fifths are a regulator's rule.
 
     Parameters
@@ -344,20 +330,18 @@ def ratio_rule(
         The part that is asked for, between 0 and 1.
     confidence : float
         What either answer needs, each by itself.
-    items
-        As for `pooled`.
 
     Returns
     -------
     RatioRule
         "met", "not met" or "cannot be told", with both p-values.
     """
-    scores = _Score(lists, items)
+    scores = _Score(lists)
     r_a, r_b = scores.rates
     if _cannot_tell(scores):
         ratio = _quotient(min(r_a, r_b), max(r_a, r_b)) if min(scores.n) else math.nan
         return RatioRule("cannot be told", ratio, 1.0, 1.0, rho)
-    below, above = zip(*(_one_sided(each, rho) for each in (scores, _Score(lists.swapped, items))), strict=True)
+    below, above = zip(*(_one_sided(each, rho) for each in (scores, _Score(lists.swapped))), strict=True)
     p_met, p_not_met = max(above), min(below)
     level = 1 - confidence
     verdict = "met" if p_met <= level else "not met" if p_not_met <= level else "cannot be told"
