@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.inference import score
-from evenrank.inference.clusters import Covariance, effective_number, two_way
+from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, two_way
 from evenrank.inference.lists import Array, ItemSums, Lists
 from evenrank.inference.student import quantile
 
@@ -68,7 +68,12 @@ class PairScore:
             scale = (count - 1) / count
             parts.append((scale * float(of_a @ of_a), scale * float(of_a @ of_b), scale * float(of_b @ of_b)))
             clusters.append(tuple(int((n > 0).sum()) for n in sizes))
-            freedoms.append(tuple(effective_number(n) - 1 for n in sizes))
+            freedoms.append(
+                tuple(
+                    cluster_freedom(clustering, x - rate * n, n * max(rate * (1 - rate), 1e-6), n)
+                    for x, n, rate in zip((lists.x_a, lists.x_b), (lists.a, lists.b), self.rates, strict=True)
+                )
+            )
             self.residuals = self.residuals or (of_a, of_b)
         if items is not None and items.rows is not None and items.sums is not None:
             parts = self._with_items(items.is_a, items.rows, items.sums, parts)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenrank.inference.clusters import Covariance, effective_number
+from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number
 from evenrank.inference.conditional import Conditional, conditional
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.rates import quotient
@@ -126,12 +126,15 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         return replace(nothing, reason="No list holds rows of both groups.")
     if not nothing.lists:
         return replace(nothing, reason="In every list with both groups, all rows are treated alike.")
-    freedom = min(effective_number(clustering.sums(variance)) for clustering in clusterings) - 1
+    moved = lists.excess - nothing.difference * weight
+    freedom = min(cluster_freedom(clustering, moved, variance, weight) for clustering in clusterings)
     if freedom < 0.5:
         return replace(nothing, reason="All of it comes from one cluster, and one cluster says nothing about others.")
     large, item_variance = _large(lists, nothing, confidence, freedom, items)
     why = _small(lists, bearing)
-    exact = conditional(lists, confidence=confidence, freedom=freedom, by_item=item_variance) if why else None
+    exact = None
+    if why and large.decidable:
+        exact = conditional(lists, confidence=confidence, freedom=freedom, by_item=item_variance)
     return _small_sample(large, exact, why) if exact is not None else large
 
 
@@ -177,8 +180,12 @@ def _large(
         moments.append((scale * float(of_a @ of_a), scale * float(of_a @ of_b), scale * float(of_b @ of_b)))
     covariance = Covariance(moments)
     variance = covariance.of_difference()
+    if not lists.whole and _few(lists):  # without an exact law: what happens to be equal is not taken to be certain
+        variance = max(variance, float(lists.variance.sum()))
     by_item, item_freedom = _item_variance(items, theta)
     method, reason, growth = "cluster t", _large_reason(lists, nothing), 1.0
+    if math.isinf(by_item):
+        return replace(nothing, reason="Items recur, and one of the groups has a single one."), (by_item, item_freedom)
     if by_item > variance:
         method, freedom, growth = "item t", item_freedom, by_item / variance if variance > 0 else 1.0
         reason = f"Items recur: their variance is {growth:.3g} times that over lists."
@@ -233,11 +240,23 @@ def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
     """Give the variance of ΣD over items, and its degrees of freedom; 0 where no items are given."""
     if items is None or len(items.is_a) < 3:
         return 0.0, 0.0
-    count = len(items.is_a)
     centred = items.is_a - items.is_a.mean()
     moved = centred * (items.value_deviation - theta * items.group_deviation)
-    freedom = effective_number(items.group_deviation**2) - 2
-    return count / (count - 2) * float(moved @ moved), max(freedom, 0.0)
+    total = below = 0.0
+    for own in (items.is_a, ~items.is_a):  # as Welch does: few items of one group have few degrees of freedom
+        count = int(own.sum())
+        if count < 2:
+            return math.inf, 0.0
+        part = count / (count - 1) * float(moved[own] @ moved[own])
+        total += part
+        below += part * part / max(effective_number(items.group_deviation[own] ** 2) - 1, 0.01)
+    return total, total * total / below if below > 0 else 0.0
+
+
+def _few(lists: Lists) -> bool:
+    """Whether so little is selected, or left out, that its variance over clusters may be far too small."""
+    got, rows = float(lists.x_a @ (lists.weight > 0)), float(lists.a @ (lists.weight > 0))
+    return float(lists.variance.sum()) < ENOUGH or min(got, rows - got) <= NEAR
 
 
 def _small(lists: Lists, bearing: np.ndarray) -> str:
