@@ -133,7 +133,7 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
     large, item_variance = _large(lists, nothing, confidence, freedom, items)
     why = _small(lists, bearing)
     exact = None
-    if why and large.decidable:
+    if why and math.isfinite(item_variance[0]):
         exact = conditional(lists, confidence=confidence, freedom=freedom, by_item=item_variance)
     return _small_sample(large, exact, why) if exact is not None else large
 
