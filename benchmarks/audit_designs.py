@@ -75,17 +75,25 @@ def unequal_lengths(rng: Rng, lean: float) -> Rows:
     return rows(rng, inside, is_a, 0.3, lean)
 
 
-def rare(carrying: int, together: int = 1) -> Callable[[Rng, float], Rows]:
+def rare(carrying: int) -> Callable[[Rng, float], Rows]:
     def design(rng: Rng, lean: float) -> Rows:
         inside = ragged(rng.integers(6, 13, 300))
         is_a = np.zeros(inside.shape, bool)
-        is_a[:carrying, :together] = True
-        made = rows(rng, inside, is_a, 0.4, lean)
-        if together > 1:  # near-duplicates: they rise and fall together
-            made.score[:carrying, 1:together] = made.score[:carrying, :1] + 0.01 * made.score[:carrying, 1:together]
-        return made
+        is_a[:carrying, 0] = True
+        return rows(rng, inside, is_a, 0.4, lean)
 
     return design
+
+
+def rare_twins(rng: Rng, lean: float) -> Rows:
+    """Items come in pairs of one group that rise and fall together; 25 lists have one pair of group a."""
+    inside = ragged(2 * rng.integers(4, 8, 300))
+    is_a = np.zeros(inside.shape, bool)
+    is_a[:25, :2] = True
+    made = rows(rng, inside, is_a, 0.4, lean)
+    score = made.score.copy()
+    score[:, 1::2] = score[:, ::2] + 0.001 * score[:, 1::2]
+    return replace(made, score=score)
 
 
 def one_percent(rng: Rng, lean: float) -> Rows:
@@ -187,7 +195,7 @@ DESIGNS: dict[str, Design] = {
     "recurring items": Design(recurring(30), 0.8),
     "80 unequal users": Design(users(80, zipf), 0.5),
     "recurring, 8 of 60": Design(recurring(8, skew=1.0), 1.0),
-    "rare twins, 25 lists": Design(rare(25, together=2), 0.8),
+    "rare twins, 25 lists": Design(rare_twins, 0.8),
     "rare, ties": Design(rare_ties, 1.0),
     "few lists": Design(few_lists, 0.5),
     "20 leaning lists": Design(dependent_few, 0.6),
@@ -226,5 +234,7 @@ def lists_of(made: Rows, notion: str, k: int) -> tuple[Lists, ItemSums | None]:
     is_a = np.zeros(count, bool)
     is_a[made.item[made.is_a]] = True
     there = np.bincount(made.item[at_stake], minlength=count) > 0
-    totals = [np.bincount(made.item.ravel(), v.ravel(), minlength=count)[there] for v in (value, group)]
+    totals = [
+        np.bincount(made.item.ravel(), v.ravel(), minlength=count)[there] for v in (value, group, at_stake + 0.0, x)
+    ]
     return lists, ItemSums(is_a[there], *totals)

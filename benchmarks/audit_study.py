@@ -3,8 +3,8 @@
 Per design (`audit_designs.py`) many data sets are drawn twice: with a fair ranker, and with one that leans to group b.
 Of each the selections at two cut-offs are tested over all rows (dp) and the relevant ones (eop). Columns, in %: how
 often the fair ranker is called uneven within lists (nominal 5; "2 se" where it is above 5 by more than two standard
-errors); how often the intervals hold the truth, within lists and pooled (difference, ratio), fair and leaning; how often
-the lean is seen, by these statistics and by the classical tests (the exact conditional one, doubled; Mantel and
+errors); how often the intervals hold the truth, within lists and pooled (difference, ratio), fair and leaning; how
+often the lean is seen, by these statistics and by the classical tests (the exact conditional one, doubled; Mantel and
 Haenszel's with clusters' own variance); and in how many data sets nothing could be told. The truth of a setting is the
 ratio of sums over all its data sets.
 """
@@ -48,7 +48,7 @@ def classical(lists: Lists) -> tuple[float, float]:
 
 
 def measured(lists: Lists, items: ItemSums | None, compare: bool) -> list[float]:
-    inner, outer = within(lists, items=items), pooled(lists)
+    inner, outer = within(lists, items=items), pooled(lists, items=items)
     weight = lists.weight.sum()
     tests = classical(lists) if compare else (math.nan, math.nan)
     return [

@@ -6,7 +6,9 @@ Everything is computed from counts and sums per list (`Lists`) and, where items 
 from evenrank.inference.compared import Compared, compared
 from evenrank.inference.family import adjusted
 from evenrank.inference.lists import ItemSums, Lists, Residuals
-from evenrank.inference.pooled import Pooled, Rate, RatioRule, four_fifths, pooled, ratio_rule
+from evenrank.inference.pooled import Pooled, pooled
+from evenrank.inference.rates import Rate
+from evenrank.inference.ratio_rule import RatioRule, four_fifths, ratio_rule
 from evenrank.inference.within import Within, within
 
 __all__ = [

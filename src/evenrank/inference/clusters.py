@@ -82,6 +82,27 @@ def two_way(each: Sequence[float]) -> float:
     return max(first, second, first + second - both)
 
 
+def cluster_freedom(
+    clustering: Clustering, moved: NDArray[np.float64], by_chance: NDArray[np.float64], size: NDArray[np.float64]
+) -> float:
+    """Give the degrees of freedom of a variance that is a sum over clusters.
+
+    A cluster's part is what chance alone gives it and, where clusters vary more than that in all, a part that grows
+    with the square of its size, as if each had a lean of its own.
+
+    Parameters
+    ----------
+    clustering : Clustering
+        The clusters.
+    moved, by_chance, size : ndarray
+        (L,): how far each list moved the estimate, the variance of that by chance alone, and its size.
+    """
+    residual, chance, sizes = (clustering.sums(each) for each in (moved, by_chance, size))
+    squares = sizes * sizes
+    lean = max(0.0, float(residual @ residual) - float(chance.sum())) / max(float(squares.sum()), 1e-300)
+    return effective_number(chance + lean * squares) - 1
+
+
 def effective_number(sizes: NDArray[np.float64]) -> float:
     """How many equal clusters would be as uneven as these: (Σv)²/Σv²; 0 of nothing."""
     squares = float(sizes @ sizes)

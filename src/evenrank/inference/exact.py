@@ -152,7 +152,7 @@ class Margins:
             left, right = np.append(odd[::2], squared), np.append(odd[1::2], squared)
             times = np.concatenate([np.ones(len(odd) // 2, np.int64), times[squared] // 2])
             rows = _products(rows[left], rows[right], limit + 1)
-        return np.asarray(rows[0])
+        return np.asarray(rows[0, : self.support + 1])
 
 
 def _products(left: Array, right: Array, longest: int) -> Array:
@@ -207,27 +207,30 @@ class Law:
 
     def tails(self, log_odds: Array) -> tuple[Array, Array]:
         """Give P(S ≤ s) and P(S ≥ s) for every s that is held, (G, T) each."""
+        return self._tails(log_odds)[:2]
+
+    def _tails(self, log_odds: Array) -> tuple[Array, Array, Array]:
+        """Give the tails, and the probability of all that is not held, (G,)."""
         more = np.arange(len(self.log_law))
         scale = self.margins.log_total(log_odds) - self._log_total
         law = np.exp(self.log_law + more * (log_odds - self.log_odds)[:, None] - scale[:, None])
         below = np.cumsum(law, axis=1)
-        rest = 1 - below[:, -1:]
-        rest[rest < NOISE] = 0.0
+        rest = 1 - below[:, -1]
         if len(self.log_law) > self.margins.support:
             rest[:] = 0.0
-        return below, np.cumsum(law[:, ::-1], axis=1)[:, ::-1] + rest
+        rest[rest < NOISE] = 0.0
+        return below, np.cumsum(law[:, ::-1], axis=1)[:, ::-1] + rest[:, None], rest
 
     def p_values(self, log_odds: Array) -> Array:
         """Blaker's p-value at each odds ratio, (G,): the smaller tail, and what is not longer of the other one."""
-        below, above = self.tails(log_odds)
+        below, above, rest = self._tails(log_odds)
         low, high = below[:, self.observed], above[:, self.observed]
         smaller = np.minimum(low, high)
         reached = smaller * (1 + EQUAL)
-        # where the other tail is beyond what is held, it counts as long as this one
-        cut = np.where(above[:, -1] > reached, smaller, 0.0)
+        beyond = np.minimum(rest, smaller)  # what is not held of the other tail counts at most as long as this one
         other_above = np.max(np.where(above <= reached[:, None], above, 0.0), axis=1)
         other_below = np.max(np.where(below <= reached[:, None], below, 0.0), axis=1)
-        other = np.where(low <= high, np.maximum(other_above, cut), other_below)
+        other = np.where(low <= high, np.maximum(other_above, beyond), other_below)
         return np.asarray(np.minimum(1.0, smaller + other))
 
     def limits(self, level: float) -> tuple[float, float]:

@@ -96,11 +96,20 @@ class ItemSums:
         (I,): the sum over the item's lists of x − its mean in the list.
     group_deviation : ndarray
         (I,): the sum over the item's lists of g − its mean in the list, with g = 1 for group a, 0 for b.
+    rows, sums : ndarray, optional
+        (I,): the item's number of rows at stake and their sum of x; what is pooled needs them.
     """
 
     is_a: NDArray[np.bool_]
     value_deviation: Array
     group_deviation: Array
+    rows: Array | None = None
+    sums: Array | None = None
+
+    @property
+    def swapped(self) -> ItemSums:
+        """The same items with the two groups in the other order."""
+        return ItemSums(~self.is_a, self.value_deviation, -self.group_deviation, self.rows, self.sums)
 
 
 @dataclass(frozen=True, eq=False)

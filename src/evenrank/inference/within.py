@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenrank.inference.clusters import Covariance, effective_number, two_way
-from evenrank.inference.exact import Law, Margins
-from evenrank.inference.lists import Array, ItemSums, Lists, Residuals
-from evenrank.inference.student import NORMAL, deviate, quantile, two_sided
+from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number
+from evenrank.inference.conditional import Conditional, conditional
+from evenrank.inference.lists import ItemSums, Lists, Residuals
+from evenrank.inference.rates import quotient
+from evenrank.inference.student import deviate, quantile, two_sided
 
 ENOUGH = 25.0  # variance of the number selected from which a normal law will do
 NEAR = 10.0  # selections from the smallest or largest possible number, within which it will not
@@ -125,16 +126,38 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         return replace(nothing, reason="No list holds rows of both groups.")
     if not nothing.lists:
         return replace(nothing, reason="In every list with both groups, all rows are treated alike.")
-    freedom = min(effective_number(clustering.sums(variance)) for clustering in clusterings) - 1
+    moved = lists.excess - nothing.difference * weight
+    freedom = min(cluster_freedom(clustering, moved, variance, weight) for clustering in clusterings)
     if freedom < 0.5:
         return replace(nothing, reason="All of it comes from one cluster, and one cluster says nothing about others.")
     large, item_variance = _large(lists, nothing, confidence, freedom, items)
     why = _small(lists, bearing)
-    if why:
-        small = _exact(lists, bearing, large, confidence, freedom, why, item_variance)
-        if small is not None:
-            return small
-    return large
+    exact = None
+    if why and math.isfinite(item_variance[0]):
+        exact = conditional(lists, confidence=confidence, freedom=freedom, by_item=item_variance)
+    return _small_sample(large, exact, why) if exact is not None else large
+
+
+def _small_sample(large: Within, exact: Conditional, why: str) -> Within:
+    """Replace what the exact law says better."""
+    widened = exact.growth > 1
+    if widened:
+        why = f"{why[:-1]}, and clusters vary {exact.growth:.3g} times as much as chance alone."
+    return replace(
+        large,
+        low=exact.low,
+        high=exact.high,
+        ratio=exact.odds,
+        ratio_low=exact.odds_low,
+        ratio_high=exact.odds_high,
+        ratio_kind="odds ratio",
+        p=exact.p,
+        z=deviate(exact.p, large.difference) if exact.p < 1 else 0.0,
+        method="exact, overdispersed" if widened else "exact",
+        reason=why,
+        freedom=exact.freedom,
+        decidable=True,
+    )
 
 
 def _large(
@@ -157,8 +180,12 @@ def _large(
         moments.append((scale * float(of_a @ of_a), scale * float(of_a @ of_b), scale * float(of_b @ of_b)))
     covariance = Covariance(moments)
     variance = covariance.of_difference()
+    if not lists.whole and _few(lists):  # without an exact law: what happens to be equal is not taken to be certain
+        variance = max(variance, float(lists.variance.sum()))
     by_item, item_freedom = _item_variance(items, theta)
     method, reason, growth = "cluster t", _large_reason(lists, nothing), 1.0
+    if math.isinf(by_item):
+        return replace(nothing, reason="Items recur, and one of the groups has a single one."), (by_item, item_freedom)
     if by_item > variance:
         method, freedom, growth = "item t", item_freedom, by_item / variance if variance > 0 else 1.0
         reason = f"Items recur: their variance is {growth:.3g} times that over lists."
@@ -175,7 +202,7 @@ def _large(
         nothing,
         low=max(-1.0, theta - half),
         high=min(1.0, theta + half),
-        ratio=_quotient(a_part, b_part),
+        ratio=quotient(a_part, b_part),
         ratio_low=low,
         ratio_high=high,
         p=p,
@@ -193,12 +220,6 @@ def _large_reason(lists: Lists, nothing: Within) -> str:
     if not lists.whole:
         return "Values between 0 and 1 (ties, or exposure) have no exact law; Student's t over clusters is used."
     return f"Large sample: {nothing.lists} lists in {nothing.clusters} clusters."
-
-
-def _quotient(top: float, bottom: float) -> float:
-    if bottom > 0:
-        return top / bottom
-    return math.inf if top > 0 else math.nan
 
 
 def _ratio_limits(a_part: float, b_part: float, covariance: Covariance, t_squared: float) -> tuple[float, float]:
@@ -219,11 +240,23 @@ def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
     """Give the variance of ΣD over items, and its degrees of freedom; 0 where no items are given."""
     if items is None or len(items.is_a) < 3:
         return 0.0, 0.0
-    count = len(items.is_a)
     centred = items.is_a - items.is_a.mean()
     moved = centred * (items.value_deviation - theta * items.group_deviation)
-    freedom = effective_number(items.group_deviation**2) - 2
-    return count / (count - 2) * float(moved @ moved), max(freedom, 0.0)
+    total = below = 0.0
+    for own in (items.is_a, ~items.is_a):  # as Welch does: few items of one group have few degrees of freedom
+        count = int(own.sum())
+        if count < 2:
+            return math.inf, 0.0
+        part = count / (count - 1) * float(moved[own] @ moved[own])
+        total += part
+        below += part * part / max(effective_number(items.group_deviation[own] ** 2) - 1, 0.01)
+    return total, total * total / below if below > 0 else 0.0
+
+
+def _few(lists: Lists) -> bool:
+    """Whether so little is selected, or left out, that its variance over clusters may be far too small."""
+    got, rows = float(lists.x_a @ (lists.weight > 0)), float(lists.a @ (lists.weight > 0))
+    return float(lists.variance.sum()) < ENOUGH or min(got, rows - got) <= NEAR
 
 
 def _small(lists: Lists, bearing: np.ndarray) -> str:
@@ -241,99 +274,3 @@ def _small(lists: Lists, bearing: np.ndarray) -> str:
     if most - observed <= NEAR:
         return f"The number selected is within {NEAR:g} of the largest possible."
     return ""
-
-
-def _exact(
-    lists: Lists,
-    bearing: np.ndarray,
-    large: Within,
-    confidence: float,
-    freedom: float,
-    why: str,
-    by_item: tuple[float, float],
-) -> Within | None:
-    """Use the exact law, widened where clusters vary more than it says."""
-    own, other, got, got_other = (x[bearing] for x in (lists.a, lists.b, lists.x_a, lists.x_b))
-    least, most = np.maximum(0.0, got + got_other - other), np.minimum(own, got + got_other)
-    flipped = float((got - least).sum()) > float((most - got).sum())
-    if flipped:  # count from the end that is nearer
-        own, other, got, got_other = other, own, got_other, got
-        least = np.maximum(0.0, got + got_other - other)
-    margins = Margins.of(own, other, got + got_other)
-    above = got - least
-    law = Law.of(margins, round(float(above.sum())))
-    if law is None:
-        return None
-    excess, spread = _overdispersion(lists, bearing, margins, law, above)
-    method, phi = "exact", excess
-    if spread > 0 and by_item[0] / spread > phi:
-        phi, freedom = by_item[0] / spread, by_item[1]
-    p = float(law.p_values(np.zeros(1))[0])
-    if phi > 1 and freedom > 0:
-        method = "exact, overdispersed"
-        why = f"{why[:-1]}, and clusters vary {phi:.3g} times as much as chance alone."
-        level = two_sided(math.sqrt(phi) * quantile(confidence, freedom), NORMAL)
-        p = two_sided(abs(deviate(p, 1.0)) / math.sqrt(phi), freedom)
-    else:
-        level, freedom = 1 - confidence, math.inf
-    ends = law.limits(level)
-    odds = 0.0 if law.observed == 0 else math.inf if law.observed == margins.support else math.exp(law.log_odds)
-    weight, expected = float(lists.weight.sum()), margins.mean(0.0)
-    low, high = ((_mean(margins, end) - expected) / weight for end in ends)
-    odds_low, odds_high = (math.exp(end) for end in ends)
-    if flipped:
-        low, high = -high, -low
-        odds, odds_low, odds_high = (math.inf if x == 0 else 1 / x for x in (odds, odds_high, odds_low))
-    if p <= 1 - confidence:  # the set of odds ratios that are not rejected may have holes; 1 is in none of its parts
-        if large.difference < 0:
-            high, odds_high = min(high, 0.0), min(odds_high, 1.0)
-        else:
-            low, odds_low = max(low, 0.0), max(odds_low, 1.0)
-    else:
-        low, high, odds_low, odds_high = min(low, 0.0), max(high, 0.0), min(odds_low, 1.0), max(odds_high, 1.0)
-    return replace(
-        large,
-        low=low,
-        high=high,
-        ratio=odds,
-        ratio_low=odds_low,
-        ratio_high=odds_high,
-        ratio_kind="odds ratio",
-        p=p,
-        z=deviate(p, large.difference) if p < 1 else 0.0,
-        method=method,
-        reason=why,
-        freedom=freedom,
-        decidable=True,
-    )
-
-
-def _mean(margins: Margins, log_odds: float) -> float:
-    if math.isinf(log_odds):
-        return 0.0 if log_odds < 0 else float(margins.support)
-    return margins.mean(log_odds)
-
-
-def _overdispersion(lists: Lists, bearing: np.ndarray, margins: Margins, law: Law, above: Array) -> tuple[float, float]:
-    """How much more clusters vary than the exact law says, at the estimate; and the variance by that law.
-
-    A cluster of one list with two possible outcomes varies as its mean says; what can vary more are the others.
-    """
-    if not 0 < law.observed < margins.support:
-        return 1.0, 0.0
-    _, mean, variance = margins.tilted(law.log_odds)
-    deviation = np.zeros(len(lists.a))
-    spread = np.zeros(len(lists.a))
-    more = np.zeros(len(lists.a))
-    deviation[bearing] = above - mean[margins.kind]
-    spread[bearing] = variance[margins.kind]
-    more[bearing] = margins.size[margins.kind] - 1
-    each = []
-    for clustering in lists.clusterings:
-        free = clustering.sums(more) > 1
-        count = int(free.sum())
-        moved = clustering.sums(deviation)[free]
-        bound = float(clustering.sums(spread)[~free].sum())
-        each.append(bound + count / max(count - 1, 1) * float(moved @ moved))
-    total = float(spread.sum())
-    return max(1.0, two_way(each) / total), total
