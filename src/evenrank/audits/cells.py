@@ -140,7 +140,7 @@ class PairLists:
         )
 
     def items(self, lists: Lists, values: NDArray[np.float64], recurring: Recurring) -> ItemSums:
-        """Sum the deviations of recurring items from the means of their lists, over lists with both groups.
+        """Sum what recurring items got, and their deviations from the means of their lists with both groups.
 
         Parameters
         ----------
@@ -152,35 +152,28 @@ class PairLists:
             The rows' items.
         """
         a, b = self.groups
-        both = (lists.a > 0) & (lists.b > 0)
-        place = np.full(self.stratum.summary.n_queries, -1)
-        place[self.queries[both]] = np.flatnonzero(both)
         rows = recurring.rows_of(self.stratum.name, a, b)
-        rows = rows[place[recurring.query[rows]] >= 0]
-        at, item = place[recurring.query[rows]], recurring.item[rows]
+        place = np.zeros(self.stratum.summary.n_queries, np.int64)
+        place[self.queries] = np.arange(len(self.queries))
+        at, item, x = place[recurring.query[rows]], recurring.item[rows], values[rows]
         is_a = recurring.group[rows] == a
-        number = len(recurring.names)
+        # Lists that lack one of the groups say nothing about the other.
+        both = ((lists.a > 0) & (lists.b > 0))[at]
         means, shares = lists.selected / lists.rows, lists.a / lists.rows
-        present = np.flatnonzero(np.bincount(item, minlength=number))
-        return ItemSums(
-            np.bincount(item, is_a, minlength=number)[present] > 0,
-            np.bincount(item, values[rows] - means[at], minlength=number)[present].astype(np.float64),
-            np.bincount(item, is_a - shares[at], minlength=number)[present].astype(np.float64),
-        )
+        number = len(recurring.names)
+        counts = np.bincount(item, minlength=number)
+        present = np.flatnonzero(counts)
 
-    def item_growth(self, lists: Lists, values: NDArray[np.float64], recurring: Recurring) -> tuple[float, float]:
-        """Compute the pooled gap's variance over items, and its degrees of freedom."""
-        a, b = self.groups
-        rows = recurring.rows_of(self.stratum.name, a, b)
-        number = np.array([lists.a.sum(), lists.b.sum()])
-        if not number.all():
-            return 0.0, 1.0
-        rate = np.array([lists.x_a.sum(), lists.x_b.sum()]) / number
-        side = (recurring.group[rows] == b).astype(np.int64)
-        moved = np.bincount(recurring.item[rows], (values[rows] - rate[side]) / number[side])
-        share = np.bincount(recurring.item[rows], 1 / number[side])
-        items = int(np.count_nonzero(share))
-        return items / max(items - 2, 1) * float(moved @ moved), max(float(share.sum() ** 2 / (share @ share)) - 2, 1.0)
+        def sums(of_row: NDArray[Any]) -> NDArray[np.float64]:
+            return np.bincount(item, of_row, minlength=number)[present].astype(np.float64)
+
+        return ItemSums(
+            sums(is_a) > 0,
+            sums((x - means[at]) * both),
+            sums((is_a - shares[at]) * both),
+            counts[present].astype(np.float64),
+            sums(x),
+        )
 
 
 class Recurring:
@@ -221,7 +214,8 @@ class Recurring:
     def values(self) -> dict[tuple[int, int], NDArray[np.float64]]:
         """x of every row, for each value and cut-off."""
         first, size = self.summary.first, self.summary.size
-        assert first is not None and size is not None
+        assert first is not None
+        assert size is not None
         longest = int(self.summary.lengths.max())
         table = {}
         for cut, k in enumerate(self.summary.ks):

@@ -1,4 +1,4 @@
-"""What the tests of pairs of groups show, in plain words: the answer in short, the ranker's part, what cannot be told."""
+"""What the tests of pairs of groups show, in words: the answer in short, the ranker's part, what cannot be told."""
 
 from __future__ import annotations
 
@@ -75,16 +75,16 @@ def _rates(pair: Pair) -> str:
     if pair.measure == "exposure_gap":
         return f"mean exposure {pair.rate_a:.3f} against {pair.rate_b:.3f}"
     return (
-        f"{pair.selected_a:,.4g} of {pair.count_a:,.8g} against {pair.selected_b:,.4g} of {pair.count_b:,.8g} in the top "
-        f"{pair.k}"
+        f"{pair.selected_a:,.4g} of {pair.count_a:,.8g} against {pair.selected_b:,.4g} of {pair.count_b:,.8g} in the "
+        f"top {pair.k}"
     )
 
 
 def _got(pair: Pair) -> str:
     what = "exposure" if pair.measure == "exposure_gap" else f"places in the top {pair.k}"
     return (
-        f" In lists with both, {quoted(pair.a)} got {pair.observed:,.4g} {what} where its share of each list would give "
-        f"{pair.expected:,.4g}."
+        f" In lists with both, {quoted(pair.a)} got {pair.observed:,.4g} {what} where its share of each list would "
+        f"give {pair.expected:,.4g}."
     )
 
 

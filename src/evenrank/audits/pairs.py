@@ -151,13 +151,11 @@ class Tester:
 
     def _test(self, tests: Tests, place: PairLists, measure: str, value: int, cut: int, k: int, wider: float) -> None:
         lists = place.lists(value, cut, self.clusters)
-        items, growth = None, None
+        items = None
         if self.recurring is not None:
-            values = self.recurring.values[value, cut]
-            items = place.items(lists, values, self.recurring)
-            growth = place.item_growth(lists, values, self.recurring)
+            items = place.items(lists, self.recurring.values[value, cut], self.recurring)
         inside = within(lists, confidence=self.confidence, items=items)
-        outside = pooled(lists, confidence=self.confidence, items=growth)
+        outside = pooled(lists, confidence=self.confidence, items=items)
         few = self._few_clusters(lists)
         a, b = (self.names[code] for code in place.groups)
         n_a, n_b, x_a, x_b = (float(part.sum()) for part in (lists.a, lists.b, lists.x_a, lists.x_b))
@@ -182,7 +180,7 @@ class Tester:
             within_query=_gap(inside, few),
             ranker_part=inside.ranker_part,
             mix_part=outside.mix_part,
-            rule=ratio_rule(lists, confidence=self.confidence, items=growth) if value == 0 else None,
+            rule=ratio_rule(lists, confidence=self.confidence, items=items) if value == 0 else None,
         )
         more = None if wider == self.confidence else _wider(outside, self.confidence, wider)
         tests.add(pair, {"pooled": outside, "within_query": inside}, more)

@@ -74,21 +74,21 @@ class Run:
                 replicates=self.replicates,
                 seed=self.seed,
             )
-        return dict(
-            facts=facts,
-            ks=ks,
-            main_k=main_k,
-            confidence=self.confidence,
-            method=self.method,
-            labelled=labelled,
-            findings=tuple(parts.findings),
-            rates=tuple(parts.rates),
-            certificates=tuple(parts.certificates),
-            influences=tuple(parts.influences),
-            pairs=tuple(tests.corrected()),
-            categories=tuple(categories),
-            notes=tuple(notes),
-        )
+        return {
+            "facts": facts,
+            "ks": ks,
+            "main_k": main_k,
+            "confidence": self.confidence,
+            "method": self.method,
+            "labelled": labelled,
+            "findings": tuple(parts.findings),
+            "rates": tuple(parts.rates),
+            "certificates": tuple(parts.certificates),
+            "influences": tuple(parts.influences),
+            "pairs": tuple(tests.corrected()),
+            "categories": tuple(categories),
+            "notes": tuple(notes),
+        }
 
     def _set_aside(self, summary: Summary) -> Any:
         counts = summary.group_counts
@@ -115,8 +115,8 @@ class Run:
             )
         if tester.recurring is not None:
             notes.append(
-                f"Items recur: {len(tester.recurring.names):,} items stand in {tester.recurring.lists_per_item:.3g} lists "
-                "each on average. Tests and intervals of pairs allow for what an item carries from list to list."
+                f"Items recur: {len(tester.recurring.names):,} items stand in {tester.recurring.lists_per_item:.3g} "
+                "lists each on average. Tests and intervals of pairs allow for what an item carries from list to list."
             )
         if len(list(pairs_of(summary, MOST_PAIRS))) < summary.n_groups * (summary.n_groups - 1) // 2:
             notes.append(

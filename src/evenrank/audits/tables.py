@@ -40,8 +40,8 @@ def tidy_table(audits: Mapping[str, Audit]) -> Any:
     Returns
     -------
     polars.DataFrame
-        One row per attribute, question ("pooled" or "within_query"), measure, stratum, k and pair of groups. What is not
-        defined is null.
+        One row per attribute, question ("pooled" or "within_query"), measure, stratum, k and pair of groups. What is
+        not defined is null.
     """
     import polars as pl
 
