@@ -268,7 +268,7 @@ def audit(
     ]
     comparison: list[Comparison] = []
     if against is not None:
-        comparison = compare(scores, against, data, defined, confidence=confidence, replicates=replicates, seed=seed)
+        comparison = compare(scores, against, data, defined, confidence=confidence)
     return Audit(
         facts=facts,
         ks=cuts,
