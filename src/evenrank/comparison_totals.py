@@ -32,9 +32,7 @@ def size_changes(difference: Tests, sums: Tests, alpha: float) -> tuple[Array, A
     """
     x, y = ([test.value - test.reach(alpha), test.value + test.reach(alpha)] for test in (difference, sums))
     corners = np.array([_size_change(i, j) for i in x for j in y])
-    touches = (x[0] <= 0) & (x[1] >= 0) | (y[0] <= 0) & (y[1] >= 0)
-    low = np.where(touches, np.minimum(corners.min(axis=0), 0), corners.min(axis=0))
-    high = np.where(touches, np.maximum(corners.max(axis=0), 0), corners.max(axis=0))
+    low, high = corners.min(axis=0), corners.max(axis=0)
     return np.maximum(low, -1), np.minimum(high, 1), np.maximum(difference.p_value, sums.p_value)
 
 

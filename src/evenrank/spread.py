@@ -249,7 +249,7 @@ def pair_functions(pairs: Pairs, width: int, first: float, second: float) -> Any
     return csr_array((value, (row, column)), shape=(number, 2 * width))
 
 
-def cluster_codes(cluster: Any, data: RankingData) -> list[NDArray[np.int64]]:
+def cluster_codes(cluster: Any, data: RankingData, *, cross: bool = True) -> list[NDArray[np.int64]]:
     """Number the clusters of each row in stored order, per clustering; the first is the queries unless one holds them.
 
     Parameters
@@ -258,6 +258,8 @@ def cluster_codes(cluster: Any, data: RankingData) -> list[NDArray[np.int64]]:
         A label per row, (n,), in the caller's order, or two such; None takes the queries.
     data : RankingData
         The rows.
+    cross : bool
+        Whether labels may cut across queries; otherwise they are refused.
 
     Returns
     -------
@@ -268,7 +270,10 @@ def cluster_codes(cluster: Any, data: RankingData) -> list[NDArray[np.int64]]:
     queries[data.sorted_queries] = np.arange(data.n_queries)
     codes = [_codes(labels, data) for labels in _several(cluster, data.n_rows)]
     starts = data.query_ptr[:-1]
-    if any((np.minimum.reduceat(code, starts) == np.maximum.reduceat(code, starts)).all() for code in codes):
+    whole = [bool((np.minimum.reduceat(code, starts) == np.maximum.reduceat(code, starts)).all()) for code in codes]
+    if not cross and not all(whole):
+        raise DataError("cluster must have one label per query here; a query has several. Cluster whole queries.")
+    if any(whole):
         return codes
     return [queries[data.query_of_row], *codes]
 
