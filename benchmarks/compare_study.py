@@ -121,7 +121,9 @@ def paired_t(a: np.ndarray, b: np.ndarray, data: er.RankingData, measure: str) -
     else:
         change = second.top(k) - first.top(k)
     at_stake = data.relevant if name == "equal_opportunity" else np.ones(data.n_rows, bool)
-    signs = np.where(data.group == 0, 1 / (at_stake & (data.group == 0)).sum(), -1 / (at_stake & (data.group == 1)).sum())
+    signs = np.where(
+        data.group == 0, 1 / (at_stake & (data.group == 0)).sum(), -1 / (at_stake & (data.group == 1)).sum()
+    )
     each = np.bincount(data.query_of_row, change * signs * at_stake, minlength=data.n_queries)
     return float(ttest_1samp(each, 0).pvalue) if each.any() else 1.0
 

@@ -144,8 +144,15 @@ def main() -> None:
             error = shares.std(ddof=1) / np.sqrt(len(shares))
             low, high = np.quantile(needed, [0.1, 0.9])
             rows.append(
-                [setting.name, f"{setting.gap:g}", f"{setting.pilot:,}", f"{np.median(needed):,.0f}",
-                 f"{low:,.0f} to {high:,.0f}", f"{100 * shares.mean():.1f}", f"{100 * error:.1f}"]
+                [
+                    setting.name,
+                    f"{setting.gap:g}",
+                    f"{setting.pilot:,}",
+                    f"{np.median(needed):,.0f}",
+                    f"{low:,.0f} to {high:,.0f}",
+                    f"{100 * shares.mean():.1f}",
+                    f"{100 * error:.1f}",
+                ]
             )
     common.table(
         ["setting", "gap", "pilot", "queries planned", "of nine in ten pilots", "noticed, %", "standard error"], rows

@@ -201,9 +201,7 @@ def compare(
 class _Pair:
     """Two rankings of the same rows, with the clusters of the rows."""
 
-    def __init__(
-        self, a: ArrayLike, b: ArrayLike, data: RankingData, across: str, cluster: Any, alpha: float
-    ) -> None:
+    def __init__(self, a: ArrayLike, b: ArrayLike, data: RankingData, across: str, cluster: Any, alpha: float) -> None:
         self.data, self.across, self.alpha = data, across, alpha
         self.first = RankedQueries(a, data)
         self.second = self.first.ranked_by(b)
@@ -273,8 +271,18 @@ class _Pair:
         pairs: tuple[PairComparison, ...] = (),
     ) -> Comparison:
         low, high = np.clip([low, high], -1, 1).tolist()
-        return Comparison(name, float(before), float(after), float(after - before), low, high, float(p), float(p),
-                          1 - self.alpha, pairs)
+        return Comparison(
+            name,
+            float(before),
+            float(after),
+            float(after - before),
+            low,
+            high,
+            float(p),
+            float(p),
+            1 - self.alpha,
+            pairs,
+        )
 
     def _pairs(self, pairs: Pairs, tests: dict[str, Tests], groups: int, notion: str) -> tuple[PairComparison, ...]:
         names = [str(name) for name in self.data.group_names]
@@ -300,8 +308,15 @@ class _Pair:
             strict=True,
         )
         return tuple(
-            PairComparison(NOTIONS[notion].stratum(i // groups), names[i % groups], names[j % groups],
-                           *line[:6], line[5], *line[6:], line[9])
+            PairComparison(
+                NOTIONS[notion].stratum(i // groups),
+                names[i % groups],
+                names[j % groups],
+                *line[:6],
+                line[5],
+                *line[6:],
+                line[9],
+            )
             for i, j, *line in lines
         )
 
@@ -317,9 +332,10 @@ class _Pair:
             cells = CellRows.of(notion, self.data)
             column = cells.weights.column[cells.entry]
             width = cells.weights.width
-            self._cells[notion] = cells, [
-                Clustered.of(cells.row, column, cells.share, code, width) for code in self.codes
-            ]
+            self._cells[notion] = (
+                cells,
+                [Clustered.of(cells.row, column, cells.share, code, width) for code in self.codes],
+            )
         return self._cells[notion]
 
 

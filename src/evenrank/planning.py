@@ -332,9 +332,7 @@ def noticeable(
                 each = np.zeros(len(lists))
                 each[np.searchsorted(lists, query[inside[column]])] = values[inside[column]]
                 sums.append(each)
-        precision = Precision.of(
-            *sums, clusters=[code[lists] for code in codes], scope=scope, queries=data.n_queries
-        )
+        precision = Precision.of(*sums, clusters=[code[lists] for code in codes], scope=scope, queries=data.n_queries)
         now, needed, smallest = noticed(precision, gap, power=power, confidence=confidence, tests=tests)
         stratum = NOTIONS[notion].stratum(i // groups)
         between = (names[i % groups], names[j % groups])

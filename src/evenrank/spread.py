@@ -51,7 +51,9 @@ class Clustered:
     weights: Weights
 
     @classmethod
-    def of(cls, row: NDArray[Any], column: NDArray[Any], share: Array | None, code: NDArray[Any], width: int) -> Clustered:
+    def of(
+        cls, row: NDArray[Any], column: NDArray[Any], share: Array | None, code: NDArray[Any], width: int
+    ) -> Clustered:
         """Sum the rows' weights by cluster; ``column`` is the cell of each of the m, ``code`` the cluster of each row."""
         key = code[row].astype(np.int64) * width + column
         keys, entry = np.unique(key, return_inverse=True)
@@ -100,8 +102,12 @@ class Spread:
             shape = (weights.n_queries, self.width)
             return hstack([csr_array((part, column, weights.ptr), shape=shape) for part in values], format="csr")
 
-        moves = table(*(np.where(rest > 0, (top - mean * weight) / np.where(rest > 0, rest, 1), 0.0)
-                        for top, mean in zip(tops, at, strict=True)))
+        moves = table(
+            *(
+                np.where(rest > 0, (top - mean * weight) / np.where(rest > 0, rest, 1), 0.0)
+                for top, mean in zip(tops, at, strict=True)
+            )
+        )
         used = int((np.diff(weights.ptr) > 0).sum())
         self._covariance = (moves.T @ moves).toarray() * (used - 1) / max(used, 1)
         self.clusters = weights.queries  # (width,): those that bear on each cell
@@ -230,7 +236,9 @@ class Tests:
     def clear(self) -> Array:
         """How many standard errors each value is from 0, by the least certain clustering, (J,)."""
         ratio = np.abs(self.value) / np.where(self.constant, 1.0, self.error)
-        return np.where(self.freedom > 0, np.where(self.constant, np.inf * np.abs(np.sign(self.value)), ratio), 0.0).min(0)
+        return np.where(
+            self.freedom > 0, np.where(self.constant, np.inf * np.abs(np.sign(self.value)), ratio), 0.0
+        ).min(0)
 
 
 def pair_functions(pairs: Pairs, width: int, first: float, second: float) -> Any:

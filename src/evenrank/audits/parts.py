@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.bounds import Certificate, certify
+from evenrank.bounds import Certificate, certify, longest_list
 from evenrank.data import RankingData
 from evenrank.intervals import Interval, interval_of
 from evenrank.measures import MeasureAt
@@ -198,11 +198,11 @@ def parts_of(
         for number, stat in enumerate([*plain, *largest])
     ]
     rates = [Rate(*cell, rate) for cell, rate in zip(cells, intervals[len(findings) :], strict=True)]
-    longest = int(data.lengths.max())
+    longest = longest_list(data)
     return Parts(
         findings,
         rates,
-        [certify(stat, 1 - confidence, list_length=longest) for stat in first],
+        [certify(stat, 1 - confidence, longest=longest, assumed=True) for stat in first],
         [influence for stat in first if name_and_k(stat)[1] == main_k for influence in influences_of(stat, data)],
     )
 

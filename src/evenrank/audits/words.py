@@ -176,7 +176,7 @@ def _certified(audit: Audit) -> str:
     rest = "" if len(useful) == len(at_main) else " (the others are vacuous)"
     return (
         f"Certified for new queries at k = {audit.main_k}, at most: {limits}{rest}. It holds if queries are "
-        f"independent, none was used to train the ranker, and no list is longer than {useful[0].list_length} items."
+        f"independent, none was used to train the ranker, and no list is longer than {useful[0].longest:g} items."
     )
 
 
