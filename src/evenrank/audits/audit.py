@@ -20,6 +20,7 @@ from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.intervals import METHODS, REPLICATES, check_confidence
+from evenrank.planning import Noticeable
 
 __all__ = ["GAPS", "QUALITY", "RATIO", "UNLABELLED", "Audit", "audit"]
 HELD = 3 << 25  # bytes of sums that are worked on at a time
@@ -57,6 +58,8 @@ class Audit:
         Each pair of groups in each stratum at each cut-off: counts, the pooled gap and the gap within queries.
     categories : tuple of Category
         Each group's number and rate at each cut-off, groups that were set aside included.
+    plans : tuple of Noticeable
+        How large a gap within queries these data would show at the main cut-off, pair by pair.
     notes : tuple of str
         What was done to the data: groups set aside, clusters, items that recur.
     """
@@ -74,6 +77,7 @@ class Audit:
     comparison: tuple[Comparison, ...] = ()
     pairs: tuple[Pair, ...] = ()
     categories: tuple[Category, ...] = ()
+    plans: tuple[Noticeable, ...] = ()
     notes: tuple[str, ...] = ()
 
     page: ClassVar[Callable[..., str]]  # the page layer, which comes later, puts it here
@@ -189,6 +193,7 @@ class Audit:
             "notes": list(self.notes),
             "pairs": [pair.to_dict() for pair in self.pairs],
             "impact_ratios": self.impact_ratios(),
+            "plans": [asdict(plan) for plan in self.plans],
             "measures": named,
             "largest_pair": largest,
             "selection_rates": rates,
@@ -323,7 +328,8 @@ def audit(
         for finding in result.findings
         if finding.across == "mean" and finding.interval.estimate >= 0
     ]
-    compared = compare(scores, against, data, defined, confidence=confidence, replicates=replicates, seed=seed)
+    clusters = tuple(map(data.to_caller, ranked.clusters)) or None
+    compared = compare(scores, against, data, defined, confidence=confidence, cluster=clusters)
     return replace(result, comparison=tuple(compared))
 
 

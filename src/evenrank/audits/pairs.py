@@ -19,12 +19,14 @@ from evenrank.comparisons import holm
 from evenrank.inference import Lists, Pooled, Residuals, adjusted, pooled, ratio_rule, within
 from evenrank.inference import Rate as GroupRate
 from evenrank.intervals import student
+from evenrank.planning import Noticeable, Precision, noticed
 
 MOST_PAIRS = 1000  # with more groups, each is compared with the largest one only
 MOST_CORRELATED = 400  # hypotheses whose correlations are used
 BINS = 2048  # clusters are put together into so many before their residuals are correlated
 FEW_CLUSTERS = 40  # carrying the rarer group, below which dependent clusters leave tests unsure
 FEW_SUCCESSES = 40
+NOTICEABLE, POWER = 0.05, 0.8  # the gap that plans are for, and with which probability it should be noticed
 MEAN_LISTS = 1.1  # in which an item must stand on average; below, items hardly recur
 # What is tested: measure, stratum and value; equalized odds adds the irrelevant rows to equal opportunity.
 TESTED = (
@@ -46,6 +48,7 @@ class Tests:
     by_measure: dict[tuple[str, int | None], list[Pair]] = field(default_factory=dict)
     rates: dict[tuple[str, int, str], GroupRate] = field(default_factory=dict)
     wider: dict[tuple[str, int, str, str], Ends] = field(default_factory=dict)
+    plans: list[Noticeable] = field(default_factory=list)
 
     def add(self, pair: Pair, answers: dict[str, Any], wider: Ends | None) -> None:
         """Add a pair, the results of both questions, and the pooled one at the confidence of all pairs at once."""
@@ -139,18 +142,56 @@ class Tester:
         self.clusters = cluster_codes(summary)
         self.names = [str(name) for name in summary.group_names]
 
-    def run(self, tests: Tests, *, wider: float) -> None:
-        """Test every pair at every cut-off and add the results; ``wider`` is the confidence of all pairs at once."""
+    def run(self, tests: Tests, *, wider: float, main_k: int) -> None:
+        """Test every pair at every cut-off and add the results, and a plan at the main one.
+
+        Parameters
+        ----------
+        tests : Tests
+            Where the results go.
+        wider : float
+            The confidence of all pairs at once.
+        main_k : int
+            The cut-off that plans are for.
+        """
         tested = [row for row in TESTED if self.summary.labelled or row[1] == "all rows"]
         for stratum in dict.fromkeys(row[1] for row in tested):
             for a, b in pairs_of(self.summary, MOST_PAIRS):
                 place = self.statistics.stratum(stratum).pair(a, b)
                 for measure, _, value in (row for row in tested if row[1] == stratum):
                     for cut, k in enumerate(self.summary.ks):
-                        self._test(tests, place, measure, VALUES.index(value), cut, k, wider)
+                        lists = place.lists(VALUES.index(value), cut, self.clusters)
+                        self._test(tests, place, lists, measure, VALUES.index(value), cut, wider)
+                        if k == main_k and value == "top":
+                            tests.plans.append(self._plan(place, lists, measure, k))
 
-    def _test(self, tests: Tests, place: PairLists, measure: str, value: int, cut: int, k: int, wider: float) -> None:
-        lists = place.lists(value, cut, self.clusters)
+    def _plan(self, place: PairLists, lists: Lists, measure: str, k: int) -> Noticeable:
+        """Say how large a gap within queries would be noticed, and how many queries `NOTICEABLE` takes."""
+        queries = self.summary.n_queries
+        sums = (lists.a, lists.b, lists.x_a, lists.x_b)
+        precision = Precision.of(*sums, clusters=lists.clusters, scope="within", queries=queries)
+        plan = noticed(precision, NOTICEABLE, power=POWER, confidence=self.confidence, tests=1)
+        a, b = (self.names[code] for code in place.groups)
+        now, needed, smallest = plan
+        return Noticeable(
+            f"{measure}@{k}",
+            "within",
+            place.stratum.name,
+            a,
+            b,
+            queries,
+            NOTICEABLE,
+            POWER,
+            now,
+            needed,
+            smallest,
+            self.confidence,
+            1,
+        )
+
+    def _test(
+        self, tests: Tests, place: PairLists, lists: Lists, measure: str, value: int, cut: int, wider: float
+    ) -> None:
         items = None
         if self.recurring is not None:
             items = place.items(lists, self.recurring.values[value, cut], self.recurring)
@@ -162,7 +203,7 @@ class Tester:
         pair = Pair(
             measure=measure,
             stratum=place.stratum.name,
-            k=k,
+            k=self.summary.ks[cut],
             a=a,
             b=b,
             count_a=n_a,

@@ -204,11 +204,11 @@ def parts_of(
         for number, stat in enumerate([*plain, *largest])
     ]
     rates = [Rate(*cell, rate) for cell, rate in zip(cells, intervals[len(findings) :], strict=True)]
-    longest = int(summary.lengths.max())
+    longest = longest_list(summary)
     return Parts(
         findings,
         rates,
-        [certify(stat, 1 - confidence, list_length=longest) for stat in first],
+        [certify(stat, 1 - confidence, longest=longest, assumed=True) for stat in first],
         [
             influence
             for stat in first
@@ -240,6 +240,13 @@ def facts_of(summary: Summary) -> dict[str, Any]:
         "counts": {name: _whole(count) for name, count in counts.items()},
         "unknown_group_share": max(0.0, float(rows - summary.group_counts.sum()) / rows),
     }
+
+
+def longest_list(summary: Summary) -> float:
+    """Give the length of the longest list: its items, or the sum of the weights of those of known group."""
+    if not summary.weighted:
+        return float(summary.lengths.max())
+    return float(np.bincount(summary.query, summary.weight).max())
 
 
 def _whole(count: float) -> float:

@@ -64,7 +64,7 @@ class Run:
             facts["whole_lists"] |= batch["whole_lists"]
             categories += categories_of(given, SummaryStatistics(given) if len(aside) else statistics, aside.tolist())
             pairs = len(list(pairs_of(summary, MOST_PAIRS)))
-            tester.run(tests, wider=1 - (1 - self.confidence) / pairs)
+            tester.run(tests, wider=1 - (1 - self.confidence) / pairs, main_k=main_k)
             parts += parts_of(
                 statistics,
                 measure_names(summary.ks, [*(QUALITY if labelled else ()), *gaps, RATIO]),
@@ -86,6 +86,7 @@ class Run:
             "certificates": tuple(parts.certificates),
             "influences": tuple(parts.influences),
             "pairs": tuple(tests.corrected()),
+            "plans": tuple(tests.plans),
             "categories": tuple(categories),
             "notes": tuple(notes),
         }

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from evenrank.audits.pair_words import in_short, parts_of_gap, untold, within_sentences
-from evenrank.intervals import FEW, student
+from evenrank.intervals import FEW
 from evenrank.measures import MeasureAt
 from evenrank.wording import FOUR_FIFTHS, TITLES, notion_title, number, quoted, title
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from evenrank.audits.parts import Finding
 
 ITEMS = {"all rows": "items", "relevant rows": "relevant items", "irrelevant rows": "irrelevant items"}
-NOTICEABLE = 0.05
-POWER = 0.8
 
 
 def conclusions(audit: Audit) -> list[str]:
@@ -131,7 +129,7 @@ def _certified(audit: Audit) -> str:
     rest = "" if len(useful) == len(at_main) else " (the others are vacuous)"
     return (
         f"Certified for new queries at k = {audit.main_k}, at most: {limits}{rest}. It holds if queries are "
-        f"independent, none was used to train the ranker, and no list is longer than {useful[0].list_length} items."
+        f"independent, none was used to train the ranker, and no list is longer than {useful[0].longest:g} items."
     )
 
 
@@ -206,18 +204,26 @@ def _next(audit: Audit) -> str:
             "What now: look at how the lists are filled (which queries are asked, retrieval, filters). Another order "
             "within the lists does not change in which lists the groups are."
         )
-    at_main = [finding for finding in _tested(audit) if finding.k == audit.main_k]
-    if not at_main:
+    return _plan(audit)
+
+
+def _plan(audit: Audit) -> str:
+    """Say what these data could have noticed, for the pair of groups that they know best."""
+    numbers = {category.category: category.number for category in audit.categories}
+    plans = [plan for plan in audit.plans if math.isfinite(plan.smallest_gap)]
+    if not plans:
         return ""
-    loosest = max(at_main, key=lambda finding: finding.interval.high)
-    reach = loosest.interval.high - loosest.interval.estimate
-    usual = student(math.inf, audit.confidence)
-    with_power = (usual + student(math.inf, 2 * POWER - 1)) / usual
-    needed = math.ceil(audit.facts["queries"] * (reach * with_power / NOTICEABLE) ** 2)
-    if needed <= audit.facts["queries"]:
-        return ""
+    best = max(plans, key=lambda plan: min(numbers[plan.group], numbers[plan.other]))
+    measure, k = MeasureAt.of(best.measure)
+    pair = f" between {quoted(best.group)} and {quoted(best.other)}" if len(numbers) > 2 else ""
+    others = "; smaller groups need more" if len(numbers) > 2 else ""
+    sentence = (
+        f"What now: with a probability of {best.power:.0%}, these queries would show a {TITLES[measure]} within queries"
+        f"{pair} of {best.smallest_gap:.3f} at k = {k}"
+    )
+    if best.queries_needed is None or best.queries_needed <= best.queries:
+        return f"{sentence}{others}."
     return (
-        f"What now: to notice a {TITLES[loosest.measure]} of {NOTICEABLE} at k = {loosest.k} with a probability of "
-        f"{POWER:.0%}, about {needed:,} queries like these are needed. Collect them before calling these rankings even "
-        "or uneven."
+        f"{sentence}; to notice one of {best.gap:g}, about {best.queries_needed:,} queries like these are needed{others}. "
+        "Collect them before calling these rankings even or uneven."
     )
