@@ -209,9 +209,9 @@ def test_recurring_items_are_the_units_where_they_vary_more() -> None:
                 if chosen[i, j] == item:
                     in_a = items.is_a[chosen[i]]
                     total += x[i, j] - x[i].mean() - plain.difference * (in_a[j] - in_a.mean())
-        moved.append((items.is_a[item] - share) * total)
-    parts = [sum(m * m for m, own in zip(moved, items.is_a, strict=True) if own == which) for which in (True, False)]
-    variance = 12 / 11 * parts[0] + 18 / 17 * parts[1]
+        leverage = (items.is_a[item] - share) * items.group_deviation[item] / lists.weight.sum()
+        moved.append((items.is_a[item] - share) * total / (1 - leverage))
+    variance = 29 / 30 * sum(m * m for m in moved)
     half = student(robust.freedom).ppf(0.975) * variance**0.5 / lists.weight.sum()
     assert robust.high - robust.difference == pytest.approx(half)
     assert 10 < robust.freedom < 29

@@ -241,13 +241,14 @@ def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
     if items is None or len(items.is_a) < 3:
         return 0.0, 0.0
     centred = items.is_a - items.is_a.mean()
-    moved = centred * (items.value_deviation - theta * items.group_deviation)
+    leverage = centred * items.group_deviation
+    left = np.maximum(1 - leverage / leverage.sum(), 1e-9)  # what an item leaves to the others, as for clusters
+    moved = centred * (items.value_deviation - theta * items.group_deviation) / left
     total = below = 0.0
     for own in (items.is_a, ~items.is_a):  # as Welch does: few items of one group have few degrees of freedom
-        count = int(own.sum())
-        if count < 2:
+        if own.sum() < 2:
             return math.inf, 0.0
-        part = count / (count - 1) * float(moved[own] @ moved[own])
+        part = (len(centred) - 1) / len(centred) * float(moved[own] @ moved[own])
         total += part
         below += part * part / max(effective_number(items.group_deviation[own] ** 2) - 1, 0.01)
     return total, total * total / below if below > 0 else 0.0
