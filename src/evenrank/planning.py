@@ -134,7 +134,7 @@ class Precision:
         if not error > 0:
             return 1.0
         limit, shift = float(-stdtrit(freedom, alpha / 2)), abs(gap) / error
-        if freedom > 1e4 or shift > 30:
+        if freedom > 1e4 or shift > limit + 6:  # far out the noncentral t is not computed, and the power is 1
             return float(ndtr(shift - limit) + ndtr(-shift - limit))
         return float(1 - nctdtr(freedom, shift, limit) + nctdtr(freedom, shift, -limit))
 
