@@ -104,7 +104,7 @@ def test_compare_is_that_of_the_library_whatever_the_order(run, save, logged, da
     for one, wanted in zip(report, expected, strict=True):
         numbers = {name: value for name, value in vars(wanted).items() if name != "pairs"}
         assert {name: one[name] for name in numbers} == pytest.approx(numbers)
-        assert [pair["p"] for pair in one["pairs"]] == pytest.approx([pair.p for pair in wanted.pairs])
+        assert [pair["p_value"] for pair in one["pairs"]] == pytest.approx([pair.p_value for pair in wanted.pairs])
     assert "Compared with the other ranking" in run("audit", path, "--compare", rival).out
 
 

@@ -25,7 +25,7 @@ from evenrank.io.registry import format_of
 from evenrank.measures import parse_measure
 
 FORMATS = {"text": ".txt", "json": ".json", "md": ".md", "html": ".html", "csv": ".csv"}
-MANY_NUMBERS = 50  # as group labels, from which a column is taken for a quantity
+MANY_NUMBERS = 100  # as group labels, from which a column is taken for a quantity
 
 
 def audit(
