@@ -113,6 +113,17 @@ def signed(value: float) -> str:
     return f"{value:+.3f}" if abs(value) >= 0.0005 else "0.000"
 
 
+def p_value(value: float) -> str:
+    """Write a p-value, or a probability.
+
+    >>> p_value(0.0372), p_value(0.00042), p_value(3e-9), p_value(float("nan"))
+    ('0.037', '0.0004', '<.0001', '–')
+    """
+    if math.isnan(value):
+        return NONE
+    return "<.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.001 else f"{value:.3f}"
+
+
 def span(low: float, high: float) -> str:
     """Write the ends of an interval.
 

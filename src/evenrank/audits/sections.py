@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evenrank.audits.words import told
 from evenrank.measures import MeasureAt
-from evenrank.wording import TITLES, data_line, name_cell, notion_title, number, signed, span, three_digits, tidy, title
+from evenrank.wording import TITLES, data_line, name_cell, notion_title, number, p_value, signed, span, three_digits, tidy, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
@@ -46,18 +46,25 @@ def summary(audit: Audit) -> str:
 
 def sections(audit: Audit) -> list[Section]:
     """List the sections that have something to say, in the order of the document."""
+    words = told(audit)
     parts = [
-        Section("What can and cannot be concluded", tuple(audit.conclusions())),
+        Section("What is shown", (words.answer, *words.shown)),
+        Section("What to do", tuple(words.next)),
+        _categories(audit),
         _within(audit),
         _gaps(audit),
-        _categories(audit),
         _rates(audit),
-        _quality(audit),
-        _certified(audit),
-        _queries(audit),
-        _comparison(audit),
+        Section("What cannot be told", tuple(words.untold)),
+        *further_sections(audit),
+        Section("About the data, and limits", tuple(words.about)),
     ]
     return [section for section in parts if section.sentences or section.rows]
+
+
+def further_sections(audit: Audit) -> list[Section]:
+    """List the sections that the page shows as they are."""
+    parts = [_quality(audit), _certified(audit), _queries(audit), _comparison(audit)]
+    return [section for section in parts if section.rows]
 
 
 def _head(audit: Audit) -> tuple[str, ...]:
@@ -122,7 +129,7 @@ def _within(audit: Audit) -> Section:
         gaps = [None if pair is None else pair.within_query for pair in best]
         rows.append((label, *("–" if gap is None else number(gap.difference) for gap in gaps)))
         rows.append((_level(audit), *("–" if gap is None else f"{gap.low:.3f}–{gap.high:.3f}" for gap in gaps)))
-        rows.append(("  p, corrected", *("–" if gap is None else _p(gap.adjusted) for gap in gaps)))
+        rows.append(("  p, corrected", *("–" if gap is None else p_value(gap.adjusted) for gap in gaps)))
         shown = [pair if pair is not None and pair.within_query.p <= level else None for pair in best]
         rows.append(("  favoured", *("none shown" if pair is None else name_cell(pair.a, NAME) for pair in shown)))
         if len(audit.facts["groups"]) > 2:
@@ -130,10 +137,6 @@ def _within(audit: Audit) -> Section:
     several = " The clearest pair of groups is shown." if len(audit.facts["groups"]) > 2 else ""
     note = f"Each list by itself: what the ranker does with the lists it got.{several}"
     return Section("Within queries (0 is even)", (), _head(audit), tuple(rows), note)
-
-
-def _p(value: float) -> str:
-    return "–" if math.isnan(value) else "<.0001" if value < 0.0001 else f"{value:.4f}"[: 6 if value < 0.001 else 5]
 
 
 def _categories(audit: Audit) -> Section:

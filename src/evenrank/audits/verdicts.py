@@ -59,6 +59,8 @@ class Category:
         The group.
     number, selected, rate : float
         Its items, those in the top k, and their share.
+    expected : float
+        How many would be in the top k if each list were in random order.
     ratio : float or None
         Its rate over the highest rate of a group; None for a group set aside.
     set_aside : bool
@@ -70,6 +72,7 @@ class Category:
     number: float
     selected: float
     rate: float
+    expected: float
     ratio: float | None
     set_aside: bool
 
@@ -142,18 +145,27 @@ def four_fifths_of(pairs: Iterable[Pair], ks: Sequence[int], level: float) -> di
 def categories_of(summary: Summary, statistics: SummaryStatistics, aside: Sequence[int] = ()) -> list[Category]:
     """Give each group's number, rate and ratio to the highest rate, cut-off by cut-off."""
     stratum = statistics.stratum("all rows")
+    lengths = np.repeat(summary.lengths, np.diff(stratum.weights.ptr))
     rows = []
     for cut, k in enumerate(summary.ks):
         weights = stratum.weights
         selected, number = weights.by_column(stratum.sums("sums", 0, cut)), weights.total
         rates = np.divide(selected, number, out=np.full(len(number), np.nan), where=number > 0)
+        expected = weights.by_column(weights.weight * np.minimum(k, lengths) / lengths)
         compared = [rate for code, rate in enumerate(rates.tolist()) if code not in aside and rate == rate]
         highest = max(compared, default=np.nan)
         for code, name in enumerate(summary.group_names):
             ratio = float(rates[code] / highest) if code not in aside and highest > 0 else None
             rows.append(
                 Category(
-                    k, str(name), float(number[code]), float(selected[code]), float(rates[code]), ratio, code in aside
+                    k=k,
+                    category=str(name),
+                    number=float(number[code]),
+                    selected=float(selected[code]),
+                    rate=float(rates[code]),
+                    expected=float(expected[code]),
+                    ratio=ratio,
+                    set_aside=code in aside,
                 )
             )
     return rows

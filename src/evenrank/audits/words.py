@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -16,14 +17,55 @@ if TYPE_CHECKING:
     from evenrank.audits.parts import Finding
 
 ITEMS = {"all rows": "items", "relevant rows": "relevant items", "irrelevant rows": "irrelevant items"}
+CAUTION = (
+    "Caution: re-ranking that sees the group treats people by their group. In employment, credit, housing and elsewhere "
+    "the law may forbid it, allow it or ask for it, depending on the place and the case: have it checked before use. "
+    "Training without the group at serving is another matter, but not beyond the law either. Nothing here is legal advice."
+)
+
+
+@dataclass(frozen=True)
+class Told:
+    """An audit in sentences.
+
+    Attributes
+    ----------
+    answer : str
+        The answer in short.
+    shown : list of str
+        What is shown, notion by notion.
+    untold : list of str
+        What the data cannot tell.
+    about : list of str
+        What was done to the data, and the limits of it all.
+    next : list of str
+        What to do.
+    """
+
+    answer: str
+    shown: list[str]
+    untold: list[str]
+    about: list[str]
+    next: list[str]
+
+
+def told(audit: Audit) -> Told:
+    """Write an audit in sentences."""
+    shown = [*within_sentences(audit), *(_of_gap(audit, audit.find(m)) for m in _gaps(audit))]
+    shown += [_four_fifths(audit), _compared(audit), _certified(audit)]
+    return Told(
+        in_short(audit),
+        [text for text in shown if text],
+        untold(audit),
+        [*audit.notes, *_limits(audit)],
+        [text for text in _next(audit) if text],
+    )
 
 
 def conclusions(audit: Audit) -> list[str]:
-    """Write the answer first, then each notion, then what the data cannot show, then what to do."""
-    sentences = [in_short(audit), *within_sentences(audit), *(_of_gap(audit, audit.find(m)) for m in _gaps(audit))]
-    sentences += [_four_fifths(audit), *untold(audit), _certified(audit), _compared(audit)]
-    sentences += [*audit.notes, *_limits(audit), _next(audit)]
-    return [text for text in sentences if text]
+    """Write the answer first, then what is shown, what cannot be told, the limits, and what to do."""
+    words = told(audit)
+    return [words.answer, *words.shown, *words.untold, *words.about, *words.next]
 
 
 def _gaps(audit: Audit) -> list[str]:
@@ -190,21 +232,22 @@ def _limits(audit: Audit) -> list[str]:
     return sentences
 
 
-def _next(audit: Audit) -> str:
+def _next(audit: Audit) -> list[str]:
     verdict = audit.verdict
     if verdict["within_query"] == "uneven":
         cost = "dp" if not audit.labelled else "eop"
-        return (
+        return [
             "What now: look at the queries that weigh most, below; see what a more even ranking costs with "
             f"`evenrank train --notion {cost}` on rows with features, or re-rank with `evenrank rank --method fastar`; "
-            "then compare with `evenrank audit --compare`."
-        )
+            "then compare with `evenrank audit --compare`.",
+            CAUTION,
+        ]
     if verdict["pooled"] == "uneven":
-        return (
+        return [
             "What now: look at how the lists are filled (which queries are asked, retrieval, filters). Another order "
             "within the lists does not change in which lists the groups are."
-        )
-    return _plan(audit)
+        ]
+    return [_plan(audit)]
 
 
 def _plan(audit: Audit) -> str:

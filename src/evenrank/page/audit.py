@@ -1,47 +1,31 @@
-"""The audit as one self-contained page; intervals are drawn with plain CSS.
+"""The audit as one self-contained page; what is drawn is plain CSS and SVG.
 
 The public names `audit` and `Audit` are taken from here, so that an audit in a notebook knows its page.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenrank.audits.audit import Audit, audit
-from evenrank.audits.sections import Section, sections, summary
-from evenrank.measures import MeasureAt
+from evenrank.audits.method_words import families, methods_used
+from evenrank.audits.notable import Tally
+from evenrank.audits.sections import Section, further_sections, summary
+from evenrank.audits.words import told
+from evenrank.page.audit_forests import decomposition, rates, ratios, within_queries
+from evenrank.page.curve import curve
 from evenrank.page.skeleton import Row, Table, page, piece
-from evenrank.wording import TITLES, tidy
+from evenrank.wording import notion_title, quoted, tidy
 
 __all__ = ["Audit", "audit", "audit_page"]
+FIRST, QUIET = "uneven", "none shown"
+MOST_UNTOLD = 40
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A gap and its interval, as the page draws them.
-
-    Attributes
-    ----------
-    label, value : str
-        What the gap is, and its numbers.
-    low, high, estimate : float
-        In percent of the scale's length.
-    shown : bool
-        Whether the interval stays above 0.
-    """
-
-    label: str
-    value: str
-    low: float
-    high: float
-    estimate: float
-    shown: bool
-
-
-def audit_page(audits: Sequence[tuple[str, Audit]], *, whole: bool = True) -> str:
+def audit_page(
+    audits: Sequence[tuple[str, Audit]], *, whole: bool = True, made: Mapping[str, Any] | None = None
+) -> str:
     """Write audits as one self-contained page.
 
     Parameters
@@ -50,6 +34,8 @@ def audit_page(audits: Sequence[tuple[str, Audit]], *, whole: bool = True) -> st
         Each audit with its title.
     whole : bool
         False for the piece that a notebook shows instead of the page.
+    made : mapping, optional
+        How the numbers were made: "files", "command", "date" and so on, as in the JSON.
 
     Returns
     -------
@@ -59,28 +45,70 @@ def audit_page(audits: Sequence[tuple[str, Audit]], *, whole: bool = True) -> st
     parts = [_parts(title, audit) for title, audit in audits]
     if not whole:
         return piece("audit_piece.html", audits=parts)
-    first = audits[0][1]
-    made = (
-        f"Intervals by {first.method} over queries, {first.confidence:.0%} confidence; certified bounds rest on "
-        "queries being independent and none having been used in training."
-    )
-    return page("audit.html", tidy(audits[0][0]), audits=parts, made=made)
+    return page("audit.html", tidy(audits[0][0]), audits=parts, provenance=_provenance(audits[0][1], made or {}))
 
 
 def _parts(title: str, audit: Audit) -> dict[str, Any]:
-    """What the template shows of an audit: the answer first, then section by section."""
-    conclusions, *others = sections(audit)
-    answer, *sentences = conclusions.sentences
-    answer = answer.removeprefix("In short: ")
-    bars, end = _bars(audit)
+    """What the template shows of an audit: the answer first, then who got what, then how sure it is."""
+    words = told(audit)
+    answer = words.answer.removeprefix("In short: ")
+    inside, elsewhere = within_queries(audit)
     return {
         "title": tidy(title),
         "summary": summary(audit),
         "answer": answer[:1].upper() + answer[1:],
-        "sections": [_section(Section(conclusions.heading, tuple(sentences))), *map(_section, others)],
-        "bars": bars,
-        "end": end,
+        "tiles": _tiles(audit),
+        "shown": words.shown,
+        "untold": words.untold,
+        "untold_table": _untold(audit),
+        "about": words.about,
+        "next": words.next,
+        "main_k": audit.main_k,
+        "rates": rates(audit, audit.main_k),
+        "other_rates": [rates(audit, k) for k in audit.ks if k != audit.main_k],
+        "within": inside,
+        "elsewhere": elsewhere,
+        "parts": decomposition(audit),
+        "ratios": ratios(audit),
+        "curve": curve(audit),
+        "sections": [_section(section) for section in further_sections(audit)],
+        "methods": _methods(audit),
+        "families": families(audit),
     }
+
+
+def _tiles(audit: Audit) -> list[dict[str, str]]:
+    """The verdicts, large."""
+    verdict = audit.verdict
+    tiles = []
+    for question, heading in (
+        ("within_query", "Within queries: what the ranker does with the lists it got"),
+        ("pooled", "Pooled over all queries: what the groups get in the end"),
+    ):
+        tally = Tally.of(audit, audit.pairs, question)
+        tiles.append(
+            {
+                "heading": heading,
+                "figure": verdict[question].capitalize(),
+                "kind": verdict[question].replace(" ", "-"),
+                "text": f"Gaps tested: {tally.words or 'none'}.",
+            }
+        )
+    rule = audit.four_fifths().get(audit.main_k, "cannot be told")
+    ratio = next((gap.interval for gap in audit.find("four_fifths") if gap.k == audit.main_k), None)
+    lowest = "" if ratio is None or ratio.estimate != ratio.estimate else f"Lowest ratio {ratio.estimate:.2f}"
+    if lowest and ratio is not None and ratio.low == ratio.low:
+        lowest += f" ({audit.confidence:.0%} interval {ratio.low:.2f} to {ratio.high:.2f})"
+    kind = {"not met": "uneven", "met": "none-shown"}.get(rule, "cannot-tell")
+    tiles.append(
+        {
+            "heading": f"Four-fifths rule on pooled rates at k = {audit.main_k}",
+            "figure": rule.capitalize(),
+            "kind": kind,
+            "text": f"{lowest}." if lowest else "",
+        }
+    )
+    return tiles
 
 
 def _section(section: Section) -> dict[str, Any]:
@@ -93,18 +121,55 @@ def _section(section: Section) -> dict[str, Any]:
     }
 
 
-def _bars(audit: Audit) -> tuple[list[Bar], float]:
-    """The gaps with their intervals on one scale, and the value at its right end."""
-    measures = dict.fromkeys(MeasureAt.of(certificate.measure).name for certificate in audit.certificates)
-    gaps = [gap for measure in measures for gap in audit.find(measure) if not math.isnan(gap.interval.low)]
-    end = max([1e-9, *(gap.interval.high for gap in gaps)])
-    bars = []
-    for gap in gaps:
-        interval = gap.interval
-        low, high, estimate = (value / end * 100 for value in (interval.low, interval.high, interval.estimate))
-        value = f"{interval.estimate:.3f} ({interval.low:.3f}–{interval.high:.3f})"
-        bars.append(Bar(f"{TITLES[gap.measure]}, k = {gap.k}", value, low, high, estimate, bool(gap.shown)))
-    return bars, end
+def _untold(audit: Audit) -> Table | None:
+    """Each pair that cannot be told within queries, with its counts and the reason."""
+    rows = []
+    closed = [pair for pair in audit.pairs if not pair.within_query.decidable]
+    keys = dict.fromkeys((pair.a, pair.b, pair.measure, pair.within_query.reason) for pair in closed)
+    for a, b, measure, reason in keys:
+        same = [p for p in closed if (p.a, p.b, p.measure, p.within_query.reason) == (a, b, measure, reason)]
+        pair = same[0]
+        rows.append(
+            Row(
+                (
+                    f"{quoted(a)} and {quoted(b)}",
+                    "irrelevant items" if measure == "equalized_odds" else notion_title(measure),
+                    ", ".join(str(pair.k) for pair in same),
+                    reason,
+                    f"{pair.count_a:,.8g} and {pair.count_b:,.8g}",
+                    f"{pair.lists:,}",
+                ),
+                {"class": "of"},
+            )
+        )
+    if not rows:
+        return None
+    if len(rows) > MOST_UNTOLD:
+        left = len(rows) - MOST_UNTOLD
+        rows = [*rows[:MOST_UNTOLD], Row((f"and {left} more, in the CSV and the JSON", "", "", "", "", ""), {"class": "of"})]
+    head = ("groups", "notion", "k", "why", "items", "lists that bear on it")
+    return Table("What cannot be told within queries", head, rows, words=4)
+
+
+def _methods(audit: Audit) -> Table | None:
+    rows = [
+        Row((used.question, used.method, used.what, used.example, f"{used.pairs:,}"), {"class": "of"})
+        for used in methods_used(audit)
+    ]
+    head = ("question", "method", "what it is", "why, in one case", "gaps")
+    return Table("Methods used", head, rows, words=4) if rows else None
+
+
+def _provenance(audit: Audit, made: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How the numbers were made, fact by fact."""
+    facts = [(f"File {file['name']}", f"SHA-256 {file['sha256']}") for file in made.get("files", ())]
+    for name, label in (("command", "Command"), ("date", "Date"), ("evenrank", "Version"), ("seed", "Seed")):
+        if name in made:
+            facts.append((label, str(made[name])))
+    facts.append(("Confidence", f"{audit.confidence:.0%}"))
+    facts.append(("Intervals", audit.method))
+    facts.append(("Certified bounds", "rest on queries being independent and none having been used in training"))
+    return [(tidy(name), tidy(text)) for name, text in facts]
 
 
 Audit.page = staticmethod(audit_page)
