@@ -21,7 +21,7 @@ from evenrank.inference import Rate as GroupRate
 from evenrank.intervals import student
 from evenrank.planning import Noticeable, Precision, noticed
 
-MOST_PAIRS = 1000  # with more groups, each is compared with the largest one only
+MOST_PAIRS = 300  # with more groups, each is compared with the largest one only
 MOST_CORRELATED = 400  # hypotheses whose correlations are used
 BINS = 2048  # clusters are put together into so many before their residuals are correlated
 FEW_CLUSTERS = 40  # carrying the rarer group, below which dependent clusters leave tests unsure
@@ -159,11 +159,19 @@ class Tester:
             for a, b in pairs_of(self.summary, MOST_PAIRS):
                 place = self.statistics.stratum(stratum).pair(a, b)
                 for measure, _, value in (row for row in tested if row[1] == stratum):
-                    for cut, k in enumerate(self.summary.ks):
-                        lists = place.lists(VALUES.index(value), cut, self.clusters)
-                        self._test(tests, place, lists, measure, VALUES.index(value), cut, wider)
-                        if k == main_k and value == "top":
-                            tests.plans.append(self._plan(place, lists, measure, k))
+                    self._over_cuts(tests, place, measure, VALUES.index(value), wider, main_k)
+
+    def _over_cuts(self, tests: Tests, place: PairLists, measure: str, value: int, wider: float, main_k: int) -> None:
+        longest = int(self.summary.lengths.max())
+        results: Any = None
+        for cut, k in enumerate(self.summary.ks):
+            if cut == 0 or self.summary.ks[cut - 1] < longest:  # beyond the longest list a cut-off cuts nothing
+                lists = place.lists(value, cut, self.clusters)
+                results = self._test(place, lists, measure, value, cut, wider)
+            pair, answers, more = results
+            tests.add(replace(pair, k=k), answers, more)
+            if k == main_k and value == 0:
+                tests.plans.append(self._plan(place, place.lists(value, cut, self.clusters), measure, k))
 
     def _plan(self, place: PairLists, lists: Lists, measure: str, k: int) -> Noticeable:
         """Say how large a gap within queries would be noticed, and how many queries `NOTICEABLE` takes."""
@@ -190,8 +198,8 @@ class Tester:
         )
 
     def _test(
-        self, tests: Tests, place: PairLists, lists: Lists, measure: str, value: int, cut: int, wider: float
-    ) -> None:
+        self, place: PairLists, lists: Lists, measure: str, value: int, cut: int, wider: float
+    ) -> tuple[Pair, dict[str, Any], Ends | None]:
         items = None
         if self.recurring is not None:
             items = place.items(lists, self.recurring.values[value, cut], self.recurring)
@@ -224,7 +232,7 @@ class Tester:
             rule=ratio_rule(lists, confidence=self.confidence, items=items) if value == 0 else None,
         )
         more = None if wider == self.confidence else _wider(outside, self.confidence, wider)
-        tests.add(pair, {"pooled": outside, "within_query": inside}, more)
+        return pair, {"pooled": outside, "within_query": inside}, more
 
     def _few_clusters(self, lists: Lists) -> str:
         """Say why dependent clusters are too few for a test, or nothing."""
