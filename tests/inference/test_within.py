@@ -231,3 +231,16 @@ def test_a_ratio_without_a_denominator_is_unbounded() -> None:
     assert result.ratio_high == inf
     assert result.ratio_low > 1
     assert not np.isnan([result.low, result.high, result.p, result.z]).any()
+
+
+def test_few_successes_from_few_leaning_clusters_cannot_be_told() -> None:
+    counts = [(1, 9, int(i % 20 == 0), 1 - int(i % 20 == 0)) for i in range(140)]
+    users = [i // 10 for i in range(140)]
+    result = within(lists_of(counts, users))
+    assert not result.decidable
+    assert "14 clusters of several lists" in result.reason
+    assert within(lists_of(counts)).decidable
+    outer = pooled(lists_of(counts, users))
+    assert not outer.decidable
+    assert "14 clusters of several lists" in outer.reason
+    assert pooled(lists_of(counts)).decidable

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+ENOUGH_CLUSTERS = 40  # of several lists each, that few successes may come from
+
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
@@ -30,8 +32,13 @@ class Clustering:
         codes = np.asarray(codes, dtype=np.int64)
         if len(codes) < 2 or bool((codes[1:] > codes[:-1]).all()):
             return cls(codes, None)
-        present, index = np.unique(codes, return_inverse=True)
-        return cls(present, index)
+        if int(codes.max()) > 8 * len(codes) + 1024:
+            present, index = np.unique(codes, return_inverse=True)
+            return cls(present, index)
+        present = np.flatnonzero(np.bincount(codes))
+        place = np.empty(int(present[-1]) + 1, np.int64)
+        place[present] = np.arange(len(present))
+        return cls(present, place[codes])
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -80,6 +87,27 @@ def two_way(each: Sequence[float]) -> float:
         return each[0]
     first, second, both = each
     return max(first, second, first + second - both)
+
+
+def few_leaning(clusterings: Sequence[Clustering], carried: NDArray[np.float64]) -> int:
+    """Count the clusters that carry what matters where they are few and mostly of several lists; else 0.
+
+    Then how much the clusters lean by themselves cannot be told from few successes.
+
+    Parameters
+    ----------
+    clusterings : sequence of Clustering
+        The clusterings.
+    carried : ndarray
+        (L,): how much of it each list carries.
+    """
+    for clustering in clusterings[:2]:
+        carrying = clustering.sums((carried > 0).astype(np.float64))
+        several = float(clustering.sums(carried)[carrying > 1].sum())
+        count = int((carrying > 0).sum())
+        if count < ENOUGH_CLUSTERS and several > carried.sum() / 2:
+            return count
+    return 0
 
 
 def cluster_freedom(
