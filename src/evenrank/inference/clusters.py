@@ -113,10 +113,11 @@ def few_leaning(clusterings: Sequence[Clustering], carried: NDArray[np.float64])
 def cluster_freedom(
     clustering: Clustering, moved: NDArray[np.float64], by_chance: NDArray[np.float64], size: NDArray[np.float64]
 ) -> float:
-    """Give the degrees of freedom of a variance that is a sum over clusters.
+    """Give the degrees of freedom of the jackknife's variance over clusters, as Bell and McCaffrey do.
 
-    A cluster's part is what chance alone gives it and, where clusters vary more than that in all, a part that grows
-    with the square of its size, as if each had a lean of its own.
+    They are those of the quadratic form Σ r², r = (D − h ΣD)/(1 − h) with h a cluster's share of all sizes, if the D of
+    clusters are independent. The variance of D is what chance alone gives it and, where clusters vary more than that in
+    all, a part that grows with the square of its size, as if each had a lean of its own.
 
     Parameters
     ----------
@@ -128,7 +129,18 @@ def cluster_freedom(
     residual, chance, sizes = (clustering.sums(each) for each in (moved, by_chance, size))
     squares = sizes * sizes
     lean = max(0.0, float(residual @ residual) - float(chance.sum())) / max(float(squares.sum()), 1e-300)
-    return effective_number(chance + lean * squares) - 1
+    u, h = chance + lean * squares, sizes / max(float(sizes.sum()), 1e-300)
+    if not u.any() or h.max() > 1 - 1e-9:
+        return 0.0
+    # the form's matrix is diagonal but for a part of rank 2: its trace and its norm need sums only
+    s = 1 / (1 - h)
+    whole, s2 = float(u.sum()), s * s
+    diagonal = u * (1 - 2 * h) + whole * h * h
+    trace = float(s2 @ diagonal)
+    uu, hh, uh = float(s2 @ (u * u)), float(s2 @ (h * h)), float(s2 @ (u * h))
+    norm = 2 * uu * hh + 2 * uh * uh + (whole * hh) ** 2 - 4 * whole * uh * hh
+    norm += float((s2 * s2) @ (u * u + 2 * u * (diagonal - u)))
+    return trace * trace / norm if norm > 0 else 0.0
 
 
 def effective_number(sizes: NDArray[np.float64]) -> float:
