@@ -111,25 +111,32 @@ def few_leaning(clusterings: Sequence[Clustering], carried: NDArray[np.float64])
 
 
 def cluster_freedom(
-    clustering: Clustering, moved: NDArray[np.float64], by_chance: NDArray[np.float64], size: NDArray[np.float64]
+    clustering: Clustering,
+    by_chance: NDArray[np.float64],
+    size: NDArray[np.float64],
+    moved: NDArray[np.float64] | None = None,
 ) -> float:
     """Give the degrees of freedom of the jackknife's variance over clusters, as Bell and McCaffrey do.
 
     They are those of the quadratic form Σ r², r = (D − h ΣD)/(1 − h) with h a cluster's share of all sizes, if the D of
-    clusters are independent. The variance of D is what chance alone gives it and, where clusters vary more than that in
-    all, a part that grows with the square of its size, as if each had a lean of its own.
+    clusters are independent. The variance of D is what chance alone gives it. Where ``moved`` is given and clusters
+    vary more than that, there is also a part that grows with the square of the size, as if each had a lean of its own.
 
     Parameters
     ----------
     clustering : Clustering
         The clusters.
-    moved, by_chance, size : ndarray
-        (L,): how far each list moved the estimate, the variance of that by chance alone, and its size.
+    by_chance, size : ndarray
+        (L,): the variance of D by chance alone, and the size, per list.
+    moved : ndarray, optional
+        (L,): D less what is expected.
     """
-    residual, chance, sizes = (clustering.sums(each) for each in (moved, by_chance, size))
-    squares = sizes * sizes
-    lean = max(0.0, float(residual @ residual) - float(chance.sum())) / max(float(squares.sum()), 1e-300)
-    u, h = chance + lean * squares, sizes / max(float(sizes.sum()), 1e-300)
+    u, sizes = clustering.sums(by_chance), clustering.sums(size)
+    if moved is not None:
+        residual = clustering.sums(moved)
+        lean = max(0.0, float(residual @ residual) - float(u.sum())) / max(float(sizes @ sizes), 1e-300)
+        u = u + lean * sizes * sizes
+    h = sizes / max(float(sizes.sum()), 1e-300)
     if not u.any() or h.max() > 1 - 1e-9:
         return 0.0
     # the form's matrix is diagonal but for a part of rank 2: its trace and its norm need sums only

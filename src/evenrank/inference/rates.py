@@ -71,7 +71,7 @@ class PairScore:
             clusters.append(tuple(int((n > 0).sum()) for n in sizes))
             freedoms.append(
                 tuple(
-                    cluster_freedom(clustering, x - rate * n, n * max(rate * (1 - rate), 1e-6), n)
+                    cluster_freedom(clustering, n * max(rate * (1 - rate), 1e-6), n, x - rate * n)
                     for x, n, rate in zip((lists.x_a, lists.x_b), (lists.a, lists.b), self.rates, strict=True)
                 )
             )

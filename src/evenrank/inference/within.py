@@ -126,8 +126,7 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         return replace(nothing, reason="No list holds rows of both groups.")
     if not nothing.lists:
         return replace(nothing, reason="In every list with both groups, all rows are treated alike.")
-    moved = lists.excess - nothing.difference * weight
-    freedom = min(cluster_freedom(clustering, moved, variance, weight) for clustering in clusterings)
+    freedom = min(cluster_freedom(clustering, variance, weight) for clustering in clusterings)
     if nothing.clusters < 2 or freedom < 0.5:
         return replace(nothing, reason="All of it comes from one cluster, and one cluster says nothing about others.")
     large, item_variance = _large(lists, nothing, confidence, freedom, items)
