@@ -82,7 +82,7 @@ def total_change(
         reach = _reach_of_mean(spreads, pairs, tests)
     else:
         reach = _reach_of_largest(spreads, pairs, tests)
-    return (*values, *_conclude(values[1] - values[0], reach, alpha))
+    return values[0], values[1], *_conclude(values[1] - values[0], reach, alpha)
 
 
 def _conclude(change: float, reach: Callable[[float], float], alpha: float) -> tuple[float, float]:
@@ -165,7 +165,7 @@ def _ratio_change(spreads: Sequence[Spread], pairs: Pairs, alpha: float) -> tupl
     kept = np.isfinite(sides[0].values) & np.isfinite(sides[1].values)
     sides = [_Side(side.values[kept], side.coefficients[kept], side.twin[kept]) for side in sides]
     reach = _blocks_reach(spreads, sides, np.zeros(int(kept.sum()), np.int64), [1.0])
-    return (*values, *_conclude(values[1] - values[0], reach, alpha))
+    return values[0], values[1], *_conclude(values[1] - values[0], reach, alpha)
 
 
 def _blocks_reach(
