@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import evenrank as er
-from evenrank.comparisons import compare, holm
+from evenrank.comparison_totals import holm
+from evenrank.comparisons import compare
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.intervals import interval

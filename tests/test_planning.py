@@ -101,9 +101,8 @@ def test_the_gap_is_noticed_in_four_of_five(scope: str) -> None:
 def plain_fast(scores: Any, data: RankingData, scope: str) -> tuple[float, float]:
     """The same as `plain` for dp@3, to first order."""
     top = er.Ranking(data.to_stored(scores), data.query_ptr).top(3)
-    a, b, x, y = (
-        np.bincount(data.query_of_row, v * (data.group == g)) for v in (np.ones(len(top)), top) for g in (0, 1)
-    )
+    of_query, one = data.query_of_row, np.ones(len(top))
+    a, b, x, y = (np.bincount(of_query, v * (data.group == g)) for v in (one, top) for g in (0, 1))
     if scope == "pooled":
         moves = (x - x.sum() / a.sum() * a) / a.sum() - (y - y.sum() / b.sum() * b) / b.sum()
         return float(x.sum() / a.sum() - y.sum() / b.sum()), float(np.sqrt(moves @ moves))
@@ -132,7 +131,8 @@ def test_clusters_and_rare_groups_take_more_queries() -> None:
 
 def test_a_group_in_one_list_can_show_nothing() -> None:
     scores, data = lists(30, 3)
-    group = np.where(data.query_of_row == 4, data.group, 0)
+    group = np.zeros(len(scores), int)
+    group[data.query_ptr[4]] = 1
     alone = RankingData.from_arrays(np.zeros((len(group), 0)), np.ones(len(group)), group, data.query_of_row)
     for scope in ("within", "pooled"):
         (plan,) = noticeable(scores, alone, "dp@3", scope=scope)

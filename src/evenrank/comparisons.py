@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from evenrank.comparison_totals import size_changes, total_change
+from evenrank.comparison_totals import holm, size_changes, total_change
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import DataError
@@ -333,29 +333,3 @@ class _Pair:
                 [Clustered.of(cells.row, column, cells.share, code, width) for code in self.codes],
             )
         return self._cells[notion]
-
-
-def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Correct p-values by Holm's method, for the chance of any false alarm among all the tests.
-
-    Parameters
-    ----------
-    p_values : ndarray
-        (tests,); NaN where there is no test, which stays NaN and does not count.
-
-    Returns
-    -------
-    ndarray
-        The corrected p-values, (tests,).
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    out = np.full(len(p_values), np.nan)
-    known = np.flatnonzero(~np.isnan(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
-    factors = len(order) - np.arange(len(order))
-    out[order] = np.minimum(1, np.maximum.accumulate(p_values[order] * factors)) if len(order) else 0
-    return out
