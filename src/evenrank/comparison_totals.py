@@ -1,4 +1,4 @@
-"""Changes of sizes: of one gap, of Γ over several, and of the four-fifths ratio; and many of them corrected together."""
+"""Changes of sizes: of one gap, of Γ over several, and of the four-fifths ratio; and many corrected together."""
 
 from __future__ import annotations
 
