@@ -24,8 +24,6 @@ from evenrank.planning import Noticeable, Precision, noticed
 MOST_PAIRS = 300  # with more groups, each is compared with the largest one only
 MOST_CORRELATED = 400  # hypotheses whose correlations are used
 BINS = 2048  # clusters are put together into so many before their residuals are correlated
-FEW_CLUSTERS = 40  # carrying the rarer group, below which dependent clusters leave tests unsure
-FEW_SUCCESSES = 40
 NOTICEABLE, POWER = 0.05, 0.8  # the gap that plans are for, and with which probability it should be noticed
 MEAN_LISTS = 1.1  # in which an item must stand on average; below, items hardly recur
 # What is tested: measure, stratum and value; equalized odds adds the irrelevant rows to equal opportunity.
@@ -205,7 +203,6 @@ class Tester:
             items = place.items(lists, self.recurring.values[value, cut], self.recurring)
         inside = within(lists, confidence=self.confidence, items=items)
         outside = pooled(lists, confidence=self.confidence, items=items)
-        few = self._few_clusters(lists)
         a, b = (self.names[code] for code in place.groups)
         n_a, n_b, x_a, x_b = (float(part.sum()) for part in (lists.a, lists.b, lists.x_a, lists.x_b))
         pair = Pair(
@@ -225,8 +222,8 @@ class Tester:
             together=float(lists.selected @ (lists.weight > 0)),
             lists=inside.lists,
             clusters=inside.clusters,
-            pooled=_gap(outside, few),
-            within_query=_gap(inside, few),
+            pooled=_gap(outside),
+            within_query=_gap(inside),
             ranker_part=inside.ranker_part,
             mix_part=outside.mix_part,
             rule=ratio_rule(lists, confidence=self.confidence, items=items) if value == 0 else None,
@@ -234,22 +231,8 @@ class Tester:
         more = None if wider == self.confidence else _wider(outside, self.confidence, wider)
         return pair, {"pooled": outside, "within_query": inside}, more
 
-    def _few_clusters(self, lists: Lists) -> str:
-        """Say why dependent clusters are too few for a test, or nothing."""
-        if not self.summary.clusters:
-            return ""
-        rarer = lists.a if lists.a.sum() <= lists.b.sum() else lists.b
-        got = float((lists.x_a if rarer is lists.a else lists.x_b).sum())
-        carrying = min(
-            int((clustering.sums(rarer) > 0).sum()) for clustering in lists.clusterings[: len(lists.clusters)]
-        )
-        successes = min(got, float(rarer.sum()) - got)
-        if carrying >= FEW_CLUSTERS or successes >= FEW_SUCCESSES:
-            return ""
-        return f"Only {carrying} clusters hold the rarer group, with {successes:.3g} successes: too few to tell."
 
-
-def _gap(answer: Any, few: str) -> Gap:
+def _gap(answer: Any) -> Gap:
     return Gap(
         difference=answer.difference,
         low=answer.low,
@@ -261,8 +244,8 @@ def _gap(answer: Any, few: str) -> Gap:
         p=answer.p,
         adjusted=np.nan,
         method=answer.method,
-        reason=few or answer.reason,
-        decidable=not few and getattr(answer, "decidable", answer.method != "none"),
+        reason=answer.reason,
+        decidable=answer.decidable,
     )
 
 
