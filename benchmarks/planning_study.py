@@ -1,8 +1,8 @@
 """Whether a plan keeps its word: at the number of queries that `er.noticeable` names, is the gap noticed in 80 %?
 
-A pilot of a fair ranker (or of one with a gap) gives the number of queries for a gap; fresh data sets of that size, with
-exactly that gap, are then tested as an audit tests one gap: by Student's t over queries or users, within queries or
-pooled. Each pilot has its own number and its own data sets, so that the uncertainty of pilots counts.
+A pilot of a fair ranker (or of one with a gap) gives the number of queries for a gap. Fresh data sets of that size and
+with that gap are then tested as an audit tests one gap: by Student's t over queries or users, within queries or pooled.
+Each pilot has its own number and its own data sets, so that the uncertainty of pilots counts.
 """
 
 from __future__ import annotations

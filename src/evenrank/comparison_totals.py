@@ -1,4 +1,4 @@
-"""Changes of sizes: of one gap, of Γ over several, and of the four-fifths ratio."""
+"""Changes of sizes: of one gap, of Γ over several, and of the four-fifths ratio; and many corrected together."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def total_change(
         reach = _reach_of_mean(spreads, pairs, tests)
     else:
         reach = _reach_of_largest(spreads, pairs, tests)
-    return (*values, *_conclude(values[1] - values[0], reach, alpha))
+    return values[0], values[1], *_conclude(values[1] - values[0], reach, alpha)
 
 
 def _conclude(change: float, reach: Callable[[float], float], alpha: float) -> tuple[float, float]:
@@ -165,7 +165,7 @@ def _ratio_change(spreads: Sequence[Spread], pairs: Pairs, alpha: float) -> tupl
     kept = np.isfinite(sides[0].values) & np.isfinite(sides[1].values)
     sides = [_Side(side.values[kept], side.coefficients[kept], side.twin[kept]) for side in sides]
     reach = _blocks_reach(spreads, sides, np.zeros(int(kept.sum()), np.int64), [1.0])
-    return (*values, *_conclude(values[1] - values[0], reach, alpha))
+    return values[0], values[1], *_conclude(values[1] - values[0], reach, alpha)
 
 
 def _blocks_reach(
@@ -214,3 +214,29 @@ def _loose(
         return weight * each
 
     return reach
+
+
+def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Correct p-values by Holm's method, for the chance of any false alarm among all the tests.
+
+    Parameters
+    ----------
+    p_values : ndarray
+        (tests,); NaN where there is no test, which stays NaN and does not count.
+
+    Returns
+    -------
+    ndarray
+        The corrected p-values, (tests,).
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    out = np.full(len(p_values), np.nan)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    factors = len(order) - np.arange(len(order))
+    out[order] = np.minimum(1, np.maximum.accumulate(p_values[order] * factors)) if len(order) else 0
+    return out

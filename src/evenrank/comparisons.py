@@ -3,11 +3,12 @@
 Two questions about a gap g between two groups, which can have different answers:
 
 - **the signed difference** δ = g_b − g_a: has anything moved, and in whose favour? A robust t-test.
-- **the change of its size** |g_b| − |g_a| = sign(δσ) · min(|δ|, |σ|), with σ = g_b + g_a. It is 0 if δ = 0 or σ = 0 (equal
-  and opposite), so its p-value is the larger of theirs, and its interval the range of this function over both intervals.
+- **the change of its size** |g_b| − |g_a| = sign(δσ) · min(|δ|, |σ|), with σ = g_b + g_a. It is 0 if δ = 0 or σ = 0
+  (equal and opposite), so its p-value is the larger of theirs, and its interval the range of this function over both
+  intervals.
 
-Γ of several gaps is a weighted sum of sizes. The size of a gap that is clear of 0 moves with the gap, and all these moves
-are summed query by query; the others may move it either way, and count in the worst way.
+Γ of several gaps is a weighted sum of sizes. The size of a gap that is clear of 0 moves with the gap, and all these
+moves are summed query by query; the others may move it either way, and count in the worst way.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from evenrank.comparison_totals import size_changes, total_change
+from evenrank.comparison_totals import holm, size_changes, total_change
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import DataError
@@ -292,32 +293,27 @@ class _Pair:
         low, high, change_p = size_changes(tests["difference"], tests["sum"], self.alpha)
         if self.same:
             reach, low, high, p, change_p = (np.full(len(a), value) for value in (0.0, 0.0, 0.0, 1.0, 1.0))
-        lines = zip(
-            pairs.a.tolist(),
-            pairs.b.tolist(),
-            a.tolist(),
-            b.tolist(),
-            difference.tolist(),
-            np.maximum(difference - reach, -2).tolist(),
-            np.minimum(difference + reach, 2).tolist(),
-            p.tolist(),
-            (np.abs(b) - np.abs(a)).tolist(),
-            low.tolist(),
-            high.tolist(),
-            change_p.tolist(),
-            strict=True,
-        )
+        change = np.abs(b) - np.abs(a)
+        signed = np.maximum(difference - reach, -2), np.minimum(difference + reach, 2)
         return tuple(
             PairComparison(
-                NOTIONS[notion].stratum(i // groups),
-                names[i % groups],
-                names[j % groups],
-                *line[:6],
-                line[5],
-                *line[6:],
-                line[9],
+                stratum=NOTIONS[notion].stratum(int(pairs.a[j]) // groups),
+                group=names[pairs.a[j] % groups],
+                other=names[pairs.b[j] % groups],
+                a=float(a[j]),
+                b=float(b[j]),
+                difference=float(difference[j]),
+                low=float(signed[0][j]),
+                high=float(signed[1][j]),
+                p_value=float(p[j]),
+                adjusted=float(p[j]),
+                change=float(change[j]),
+                change_low=float(low[j]),
+                change_high=float(high[j]),
+                change_p_value=float(change_p[j]),
+                change_adjusted=float(change_p[j]),
             )
-            for i, j, *line in lines
+            for j in range(len(a))
         )
 
     def _values(self, measure: str, cut: int) -> list[Array]:
@@ -337,29 +333,3 @@ class _Pair:
                 [Clustered.of(cells.row, column, cells.share, code, width) for code in self.codes],
             )
         return self._cells[notion]
-
-
-def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Correct p-values by Holm's method, for the chance of any false alarm among all the tests.
-
-    Parameters
-    ----------
-    p_values : ndarray
-        (tests,); NaN where there is no test, which stays NaN and does not count.
-
-    Returns
-    -------
-    ndarray
-        The corrected p-values, (tests,).
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    out = np.full(len(p_values), np.nan)
-    known = np.flatnonzero(~np.isnan(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
-    factors = len(order) - np.arange(len(order))
-    out[order] = np.minimum(1, np.maximum.accumulate(p_values[order] * factors)) if len(order) else 0
-    return out

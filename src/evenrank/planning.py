@@ -1,9 +1,9 @@
 """`noticeable`: how large a gap the queries at hand would show, and how many queries a given gap takes.
 
-Power is that of the audit's test by clusters: the gap over its standard error is Student's t, around 0 where there is no
-gap and around gap/error (the noncentral t) where there is one. Error and degrees of freedom come from the data at hand:
-with N times as many queries like these, the error is √N times smaller and the degrees of freedom N times as many. A gap
-also changes the rates themselves, and with them the error, as r(1 − r) does.
+Power is that of the audit's test by clusters: the gap over its standard error is Student's t, around 0 where there is
+no gap and around gap/error (the noncentral t) where there is one. Error and degrees of freedom come from the data at
+hand: with N times as many queries like these, the error is √N times smaller and the degrees of freedom N times as many.
+A gap also changes the rates themselves, and with them the error, as r(1 − r) does.
 
 Nothing is drawn at random; `benchmarks/planning_study.py` checks the answers by simulation.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,8 @@ class Precision:
         x_a, x_b : ndarray
             (L,): the sum of their values, between 0 and 1 each.
         clusters : sequence of ndarray
-            (L,) codes: lists with the same code may depend on each other. Of several clusterings the least precise counts.
+            (L,) codes: lists with the same code may depend on each other. Of several clusterings the least precise
+            counts.
         scope : str
             "within" lists, or "pooled".
         queries : int
@@ -92,8 +94,9 @@ class Precision:
         if scope == "within":
             each = a * b / (a + b)
             parts, size = (each * x_a / a, each * x_b / b), each
-            weights = tuple(float((each**2 / n).sum() / each.sum() ** 2) for n in (a, b))
-            rates = tuple(float(part.sum() / each.sum()) for part in parts)
+            total = float(each.sum())
+            weights = float((each**2 / a).sum()) / total**2, float((each**2 / b).sum()) / total**2
+            rates = float(parts[0].sum()) / total, float(parts[1].sum()) / total
             sizes = (size, size)
         else:
             parts, sizes = (x_a, x_b), (a, b)
@@ -124,7 +127,7 @@ class Precision:
         return min(self._power(gap, queries, alpha), self._power(-gap, queries, alpha))
 
     def _power(self, gap: float, queries: float, alpha: float) -> float:
-        from scipy.special import ndtr, nctdtr, stdtrit
+        from scipy.special import nctdtr, ndtr, stdtrit
 
         times = queries / self.queries
         freedom = (self.freedom + 1) * times - 1
@@ -134,9 +137,9 @@ class Precision:
         if not error > 0:
             return 1.0
         limit, shift = float(-stdtrit(freedom, alpha / 2)), abs(gap) / error
-        if freedom > 1e4 or shift > limit + 6:  # far out the noncentral t is not computed, and the power is 1
-            return float(ndtr(shift - limit) + ndtr(-shift - limit))
-        return float(1 - nctdtr(freedom, shift, limit) + nctdtr(freedom, shift, -limit))
+        power = 1 - nctdtr(freedom, shift, limit) + nctdtr(freedom, shift, -limit) if shift < 30 else np.nan
+        # Beyond what scipy computes, Student's t is the normal, or the gap is far from going unnoticed.
+        return float(power if np.isfinite(power) else ndtr(shift - limit) + ndtr(-shift - limit))
 
 
 def _by_cluster(
@@ -144,7 +147,7 @@ def _by_cluster(
 ) -> tuple[float, float]:
     """The variance of the difference of two rates over clusters, each left out in turn, and its degrees of freedom."""
     index = np.unique(code, return_inverse=True)[1]
-    moved, spread = 0.0, 0.0
+    moved, spread = np.zeros(index.max(initial=-1) + 1), np.zeros(index.max(initial=-1) + 1)
     for part, size, rate, sign in zip(parts, sizes, rates, (1, -1), strict=True):
         own, total = np.bincount(index, size), size.sum()
         rest = total - own
@@ -199,7 +202,7 @@ class Noticeable:
     def __str__(self) -> str:
         between = f"between {quoted(self.group)} and {quoted(self.other)}"
         if self.queries_needed is None:
-            return f"No number of queries like these shows a gap of {self.gap:g} {between} with {self.power:.0%} probability."
+            return f"No number of queries like these shows a gap of {self.gap:g} {between} with {self.power:.0%} power."
         return (
             f"With {self.queries_needed:,} queries like these a gap of {self.gap:g} {between} is noticed with "
             f"{self.power:.0%} probability; with the {self.queries:,} at hand, with {self.power_now:.0%}."
@@ -326,13 +329,12 @@ def noticeable(
     plans = []
     for i, j in zip(pairs.a.tolist(), pairs.b.tolist(), strict=True):
         lists = np.union1d(query[inside[i]], query[inside[j]])
-        sums = []
-        for values in (weights.weight, top):
-            for column in (i, j):
-                each = np.zeros(len(lists))
-                each[np.searchsorted(lists, query[inside[column]])] = values[inside[column]]
-                sums.append(each)
-        precision = Precision.of(*sums, clusters=[code[lists] for code in codes], scope=scope, queries=data.n_queries)
+        table = np.zeros((4, len(lists)))  # rows of both groups, and their sums
+        for number, (values, column) in enumerate(product((weights.weight, top), (i, j))):
+            table[number, np.searchsorted(lists, query[inside[column]])] = values[inside[column]]
+        a, b, x_a, x_b = table
+        clusters = [code[lists] for code in codes]
+        precision = Precision.of(a, b, x_a, x_b, clusters, scope=scope, queries=data.n_queries)
         now, needed, smallest = noticed(precision, gap, power=power, confidence=confidence, tests=tests)
         stratum = NOTIONS[notion].stratum(i // groups)
         between = (names[i % groups], names[j % groups])

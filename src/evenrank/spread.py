@@ -54,7 +54,7 @@ class Clustered:
     def of(
         cls, row: NDArray[Any], column: NDArray[Any], share: Array | None, code: NDArray[Any], width: int
     ) -> Clustered:
-        """Sum the rows' weights by cluster; ``column`` is the cell of each of the m, ``code`` the cluster of each row."""
+        """Sum the rows' weights by cluster: ``column`` is the cell of each of the m, ``code`` each row's cluster."""
         key = code[row].astype(np.int64) * width + column
         keys, entry = np.unique(key, return_inverse=True)
         weight = np.bincount(entry, share, minlength=len(keys)).astype(np.float64)
@@ -78,7 +78,7 @@ class Spread:
     first, second : ndarray
         (n,) each, a value per row under either ranking.
     single : bool
-        Each cluster is one observation: degrees of freedom are the number of clusters that vary, less one.
+        Each cluster is one observation: degrees of freedom are the clusters whose two values differ, less one.
 
     Attributes
     ----------
@@ -119,7 +119,8 @@ class Spread:
         moments = []
         for values, i, j in pairs:
             squares = rows.sums(first * second if values is None else values * values)
-            centred = squares - at[i] * tops[j] - at[j] * tops[i] + at[i] * at[j] * weight
+            off = at[i] * tops[j] + at[j] * tops[i] - at[i] * at[j] * weight
+            centred = squares if single else squares - off
             floor = 1e-12 * (np.abs(squares) + weight * np.abs(at[i] * at[j]))
             moments.append(np.where(np.abs(centred) > floor, centred, 0.0) / total[column] ** 2)
         self._moments = table(*moments)
@@ -143,13 +144,14 @@ class Spread:
     def _few(self, functions: Any) -> Iterator[Any]:
         """Dense parts of the functions, few enough for tables of clusters."""
         step = max(1, HELD // max(self._moments.shape[0], 3 * self.width))
-        for start in range(0, functions.shape[0], step):
+        for start in range(0, max(1, functions.shape[0]), step):
             part = functions[start : start + step]
             yield part.toarray() if hasattr(part, "toarray") else np.asarray(part)
 
     def _least(self, part: Array, numbers: NDArray[Any]) -> NDArray[Any]:
         touched = (part[:, : self.width] != 0) | (part[:, self.width :] != 0)
-        return np.where(touched, numbers, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
+        most = np.iinfo(np.int64).max
+        return np.asarray(np.where(touched, numbers, most).min(axis=1, initial=most))
 
     def _freedom(self, part: Array) -> Array:
         one, two = part[:, : self.width], part[:, self.width :]
@@ -167,7 +169,7 @@ class Spread:
 
 
 def _quadratic(rows: Array, matrix: Array) -> Array:
-    return np.maximum(np.einsum("ij,ij->i", rows @ matrix, rows), 0.0)
+    return np.asarray(np.maximum(np.einsum("ij,ij->i", rows @ matrix, rows), 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,10 +215,10 @@ class Tests:
 
         t = np.abs(self.value) / np.where(self.constant, 1.0, self.error)
         student = 2 * stdtr(np.maximum(self.freedom, 1e-6), -t)
-        # All clusters alike: a share s of others may differ, (1 − s)^n = p/2, and move the value by s · (most + |value|).
+        # All clusters alike: a share s of others may differ, (1 − s)^n = p/2, and move it by s · (most + |value|).
         size = np.abs(self.value) / np.maximum(self.most + np.abs(self.value), 1e-300)
         p = np.where(self.constant, 2 * (1 - size) ** self.bearing, student)
-        return np.minimum(1.0, np.where(self.freedom > 0, p, 1.0)).max(axis=0)
+        return np.asarray(np.minimum(1.0, np.where(self.freedom > 0, p, 1.0)).max(axis=0))
 
     def reach(self, alpha: float, number: int = 1) -> Array:
         """How far each value may be from the truth, at level ``alpha`` shared by ``number`` functions, (J,)."""
@@ -225,7 +227,7 @@ class Tests:
         level = alpha / (2 * number)
         student = -stdtrit(np.maximum(self.freedom, 1e-6), level) * self.error
         alike = (1 - level ** (1 / np.maximum(self.bearing, 1))) * (self.most + np.abs(self.value))
-        return np.where(self.freedom > 0, np.where(self.constant, alike, student), np.inf).max(axis=0)
+        return np.asarray(np.where(self.freedom > 0, np.where(self.constant, alike, student), np.inf).max(axis=0))
 
     @cached_property
     def constant(self) -> NDArray[np.bool_]:
@@ -235,10 +237,9 @@ class Tests:
     @property
     def clear(self) -> Array:
         """How many standard errors each value is from 0, by the least certain clustering, (J,)."""
+        sure = np.where(self.value != 0, np.inf, 0.0)
         ratio = np.abs(self.value) / np.where(self.constant, 1.0, self.error)
-        return np.where(
-            self.freedom > 0, np.where(self.constant, np.inf * np.abs(np.sign(self.value)), ratio), 0.0
-        ).min(0)
+        return np.asarray(np.where(self.freedom > 0, np.where(self.constant, sure, ratio), 0.0).min(axis=0))
 
 
 def pair_functions(pairs: Pairs, width: int, first: float, second: float) -> Any:
@@ -300,7 +301,10 @@ def _codes(labels: ArrayLike, data: RankingData) -> NDArray[np.int64]:
         raise DataError(
             f"cluster must have a label for each of the {data.n_rows} rows (or be two such); got shape {array.shape}."
         )
-    missing = np.flatnonzero(np.asarray(array != array) | np.equal(array, None).astype(bool))
+    unknown = array != array  # NaN
+    if array.dtype == object:
+        unknown = unknown | np.array([label is None for label in array])
+    missing = np.flatnonzero(unknown)
     if len(missing):
         raise DataError(f"row {missing[0]}: cluster has no label. Give rows of unknown clusters labels of their own.")
     if array.dtype == object:

@@ -36,19 +36,6 @@ def test_large_samples_leave_out_each_cluster_in_turn(users: int) -> None:
     assert result.p == pytest.approx(2 * student(result.freedom).sf(abs(estimate) / variance**0.5))
 
 
-def test_degrees_of_freedom_fall_where_clusters_lean() -> None:
-    rng = np.random.default_rng(0)
-    counts, clusters = [], []
-    for user, lists in enumerate([40, *[4] * 30]):
-        chance = 0.9 if rng.random() < 0.5 else 0.1  # of group a; b has the rest
-        for _ in range(lists):
-            counts.append((5, 5, *((5, 0) if rng.random() < chance else (0, 5))))
-            clusters.append(user)
-    leaning = within(lists_of(counts, clusters))
-    equal = within(lists_of(counts))
-    assert leaning.freedom < 10 < equal.freedom
-
-
 @given(MANY)
 def test_the_gap_is_the_rankers_part_and_the_mix(counts: list[Counts]) -> None:
     assume(sum(c[0] for c in counts) and sum(c[1] for c in counts))
@@ -231,3 +218,16 @@ def test_a_ratio_without_a_denominator_is_unbounded() -> None:
     assert result.ratio_high == inf
     assert result.ratio_low > 1
     assert not np.isnan([result.low, result.high, result.p, result.z]).any()
+
+
+def test_few_successes_from_few_leaning_clusters_cannot_be_told() -> None:
+    counts = [(1, 9, int(i % 20 == 0), 1 - int(i % 20 == 0)) for i in range(140)]
+    users = [i // 10 for i in range(140)]
+    result = within(lists_of(counts, users))
+    assert not result.decidable
+    assert "14 clusters of several lists" in result.reason
+    assert within(lists_of(counts)).decidable
+    outer = pooled(lists_of(counts, users))
+    assert not outer.decidable
+    assert "14 clusters of several lists" in outer.reason
+    assert pooled(lists_of(counts)).decidable

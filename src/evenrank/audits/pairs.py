@@ -21,11 +21,9 @@ from evenrank.inference import Rate as GroupRate
 from evenrank.intervals import student
 from evenrank.planning import Noticeable, Precision, noticed
 
-MOST_PAIRS = 1000  # with more groups, each is compared with the largest one only
+MOST_PAIRS = 300  # with more groups, each is compared with the largest one only
 MOST_CORRELATED = 400  # hypotheses whose correlations are used
 BINS = 2048  # clusters are put together into so many before their residuals are correlated
-FEW_CLUSTERS = 40  # carrying the rarer group, below which dependent clusters leave tests unsure
-FEW_SUCCESSES = 40
 NOTICEABLE, POWER = 0.05, 0.8  # the gap that plans are for, and with which probability it should be noticed
 MEAN_LISTS = 1.1  # in which an item must stand on average; below, items hardly recur
 # What is tested: measure, stratum and value; equalized odds adds the irrelevant rows to equal opportunity.
@@ -159,11 +157,19 @@ class Tester:
             for a, b in pairs_of(self.summary, MOST_PAIRS):
                 place = self.statistics.stratum(stratum).pair(a, b)
                 for measure, _, value in (row for row in tested if row[1] == stratum):
-                    for cut, k in enumerate(self.summary.ks):
-                        lists = place.lists(VALUES.index(value), cut, self.clusters)
-                        self._test(tests, place, lists, measure, VALUES.index(value), cut, wider)
-                        if k == main_k and value == "top":
-                            tests.plans.append(self._plan(place, lists, measure, k))
+                    self._over_cuts(tests, place, measure, VALUES.index(value), wider, main_k)
+
+    def _over_cuts(self, tests: Tests, place: PairLists, measure: str, value: int, wider: float, main_k: int) -> None:
+        longest = int(self.summary.lengths.max())
+        results: Any = None
+        for cut, k in enumerate(self.summary.ks):
+            if cut == 0 or self.summary.ks[cut - 1] < longest:  # beyond the longest list a cut-off cuts nothing
+                lists = place.lists(value, cut, self.clusters)
+                results = self._test(place, lists, measure, value, cut, wider)
+            pair, answers, more = results
+            tests.add(replace(pair, k=k), answers, more)
+            if k == main_k and value == 0:
+                tests.plans.append(self._plan(place, place.lists(value, cut, self.clusters), measure, k))
 
     def _plan(self, place: PairLists, lists: Lists, measure: str, k: int) -> Noticeable:
         """Say how large a gap within queries would be noticed, and how many queries `NOTICEABLE` takes."""
@@ -190,14 +196,13 @@ class Tester:
         )
 
     def _test(
-        self, tests: Tests, place: PairLists, lists: Lists, measure: str, value: int, cut: int, wider: float
-    ) -> None:
+        self, place: PairLists, lists: Lists, measure: str, value: int, cut: int, wider: float
+    ) -> tuple[Pair, dict[str, Any], Ends | None]:
         items = None
         if self.recurring is not None:
             items = place.items(lists, self.recurring.values[value, cut], self.recurring)
         inside = within(lists, confidence=self.confidence, items=items)
         outside = pooled(lists, confidence=self.confidence, items=items)
-        few = self._few_clusters(lists)
         a, b = (self.names[code] for code in place.groups)
         n_a, n_b, x_a, x_b = (float(part.sum()) for part in (lists.a, lists.b, lists.x_a, lists.x_b))
         pair = Pair(
@@ -217,31 +222,17 @@ class Tester:
             together=float(lists.selected @ (lists.weight > 0)),
             lists=inside.lists,
             clusters=inside.clusters,
-            pooled=_gap(outside, few),
-            within_query=_gap(inside, few),
+            pooled=_gap(outside),
+            within_query=_gap(inside),
             ranker_part=inside.ranker_part,
             mix_part=outside.mix_part,
             rule=ratio_rule(lists, confidence=self.confidence, items=items) if value == 0 else None,
         )
         more = None if wider == self.confidence else _wider(outside, self.confidence, wider)
-        tests.add(pair, {"pooled": outside, "within_query": inside}, more)
-
-    def _few_clusters(self, lists: Lists) -> str:
-        """Say why dependent clusters are too few for a test, or nothing."""
-        if not self.summary.clusters:
-            return ""
-        rarer = lists.a if lists.a.sum() <= lists.b.sum() else lists.b
-        got = float((lists.x_a if rarer is lists.a else lists.x_b).sum())
-        carrying = min(
-            int((clustering.sums(rarer) > 0).sum()) for clustering in lists.clusterings[: len(lists.clusters)]
-        )
-        successes = min(got, float(rarer.sum()) - got)
-        if carrying >= FEW_CLUSTERS or successes >= FEW_SUCCESSES:
-            return ""
-        return f"Only {carrying} clusters hold the rarer group, with {successes:.3g} successes: too few to tell."
+        return pair, {"pooled": outside, "within_query": inside}, more
 
 
-def _gap(answer: Any, few: str) -> Gap:
+def _gap(answer: Any) -> Gap:
     return Gap(
         difference=answer.difference,
         low=answer.low,
@@ -253,8 +244,8 @@ def _gap(answer: Any, few: str) -> Gap:
         p=answer.p,
         adjusted=np.nan,
         method=answer.method,
-        reason=few or answer.reason,
-        decidable=not few and getattr(answer, "decidable", answer.method != "none"),
+        reason=answer.reason,
+        decidable=answer.decidable,
     )
 
 

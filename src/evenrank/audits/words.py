@@ -267,6 +267,6 @@ def _plan(audit: Audit) -> str:
     if best.queries_needed is None or best.queries_needed <= best.queries:
         return f"{sentence}{others}."
     return (
-        f"{sentence}; to notice one of {best.gap:g}, about {best.queries_needed:,} queries like these are needed{others}. "
-        "Collect them before calling these rankings even or uneven."
+        f"{sentence}; to notice one of {best.gap:g}, about {best.queries_needed:,} queries like these are needed"
+        f"{others}. Collect them before calling these rankings even or uneven."
     )

@@ -1,9 +1,9 @@
 """`certified`: a limit for the gap on new queries that rests on independent queries alone.
 
 With a_i the selected and b_i all items of query i in a cell, over the longest list, Z_i = a_i − γ b_i are independent
-with mean 0 and range at most 1. So an inequality for ΣZ_i, divided by the observed Σb_i, bounds the cell's rate, for any
-selection rule and for lists of any lengths up to the longest. Where rows have weights, a list is as long as its weights
-sum to.
+with mean 0 and range at most 1. So an inequality for ΣZ_i, divided by the observed Σb_i, bounds the cell's rate, for
+any selection rule and for lists of any lengths up to the longest. Where rows have weights, a list is as long as its
+weights sum to.
 
 Two statements, not to be confused: the gap of the *population* (all queries there will ever be), and the gap that will
 be seen in the *next N* queries, which strays from the population's as the one at hand does.
@@ -111,8 +111,8 @@ def certified(
     method : str
         "bernstein" (uses the observed variance; better with many queries) or "hoeffding".
     longest : float, optional
-        The longest list there can be: in items, or in the sum of its weights where rows have a sample weight. None takes
-        the longest in the data; the bound then holds on condition that none is longer.
+        The longest list there can be: in items, or in the sum of its weights where rows have a sample weight. None
+        takes the longest in the data; the bound then holds on condition that none is longer.
     next_queries : int, optional
         Bound the gap that will be seen in so many further queries; None bounds the gap of the population.
 

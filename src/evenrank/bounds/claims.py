@@ -234,7 +234,7 @@ def certified_share(data: RankingData, notion: NotionLike, *, longest: float | N
     """Compute the share s with which `planned` is what Hoeffding's certified bound adds, for queries like these.
 
     A cell counts with its items per query over the longest list, not over the list at hand: where most lists are much
-    shorter than the longest, shares are small and plans large. Cells enter by the harmonic mean over the compared pairs.
+    shorter than the longest, shares are small and plans large. Cells enter by the harmonic mean over compared pairs.
 
     Parameters
     ----------

@@ -152,7 +152,7 @@ def _shares(
     delta: float,
     queries: int,
 ) -> dict[str, float]:
-    """The rarest cell's share of a list (the paper's), and the cells' share of the longest list (the certified plan's)."""
+    """The rarest cell's share of lists (for the paper's claims), and the cells' share of the longest (for plans)."""
     if min_share is not None:
         return {"paper": min_share, "certified": min_share * list_length / (longest or list_length)}
     assert data is not None

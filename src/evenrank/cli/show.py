@@ -202,16 +202,16 @@ def bounds(assumptions: dict[str, Any], rows: list[dict[str, Any]], k: int) -> N
     line(
         f"{assumptions['queries']:,} queries of {assumptions['list_length']} items, none longer than "
         f"{assumptions['longest']:g}, {assumptions['groups']} groups, {assumptions['n_features']} features, confidence "
-        f"{1 - assumptions['delta']:.0%} for each number by itself.\nAn addition of 0.05 to a gap of 0.10 that was seen "
-        "means: at most 0.15 in the population of queries. 1 or more says nothing."
+        f"{1 - assumptions['delta']:.0%} for each number by itself.\nAn addition of 0.05 to a gap of 0.10 seen means: "
+        "at most 0.15 in the population of queries. 1 or more says nothing."
     )
     table = new_table("What to add to a gap seen")
     for name in ("notion", "rarest share", "theorem*", "lemma*", "share of longest", "certified (Hoeffding)"):
         table.add_column(name, justify="left" if name == "notion" else "right")
     for row in rows:
-        *claims, plan = (str(value) if value.holds else "does not apply" for value in row["adds"].values())
+        *claims, planned = (str(value) if value.holds else "does not apply" for value in row["adds"].values())
         shares = f"{row['min_share']:.3f}", f"{row['certified_share']:.4f}"
-        table.add_row(spoken(row["notion"]), shares[0], *claims, shares[1], plan)
+        table.add_row(spoken(row["notion"]), shares[0], *claims, shares[1], planned)
     console().print(table)
     if "certified" in rows[0]:
         limit = rows[0]["certified"]["bernstein"]

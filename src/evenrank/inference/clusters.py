@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+ENOUGH_CLUSTERS = 40  # of several lists each, that few successes may come from
+
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
@@ -30,8 +32,13 @@ class Clustering:
         codes = np.asarray(codes, dtype=np.int64)
         if len(codes) < 2 or bool((codes[1:] > codes[:-1]).all()):
             return cls(codes, None)
-        present, index = np.unique(codes, return_inverse=True)
-        return cls(present, index)
+        if int(codes.max()) > 8 * len(codes) + 1024:
+            present, index = np.unique(codes, return_inverse=True)
+            return cls(present, index)
+        present = np.flatnonzero(np.bincount(codes))
+        place = np.empty(int(present[-1]) + 1, np.int64)
+        place[present] = np.arange(len(present))
+        return cls(present, place[codes])
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -82,25 +89,65 @@ def two_way(each: Sequence[float]) -> float:
     return max(first, second, first + second - both)
 
 
-def cluster_freedom(
-    clustering: Clustering, moved: NDArray[np.float64], by_chance: NDArray[np.float64], size: NDArray[np.float64]
-) -> float:
-    """Give the degrees of freedom of a variance that is a sum over clusters.
+def few_leaning(clusterings: Sequence[Clustering], carried: NDArray[np.float64]) -> int:
+    """Count the clusters that carry what matters where they are few and mostly of several lists; else 0.
 
-    A cluster's part is what chance alone gives it and, where clusters vary more than that in all, a part that grows
-    with the square of its size, as if each had a lean of its own.
+    Then how much the clusters lean by themselves cannot be told from few successes.
+
+    Parameters
+    ----------
+    clusterings : sequence of Clustering
+        The clusterings.
+    carried : ndarray
+        (L,): how much of it each list carries.
+    """
+    for clustering in clusterings[:2]:
+        carrying = clustering.sums((carried > 0).astype(np.float64))
+        several = float(clustering.sums(carried)[carrying > 1].sum())
+        count = int((carrying > 0).sum())
+        if count < ENOUGH_CLUSTERS and several > carried.sum() / 2:
+            return count
+    return 0
+
+
+def cluster_freedom(
+    clustering: Clustering,
+    by_chance: NDArray[np.float64],
+    size: NDArray[np.float64],
+    moved: NDArray[np.float64] | None = None,
+) -> float:
+    """Give the degrees of freedom of the jackknife's variance over clusters, as Bell and McCaffrey do.
+
+    They are those of the quadratic form Σ r², r = (D − h ΣD)/(1 − h) with h a cluster's share of all sizes, if the D of
+    clusters are independent. The variance of D is what chance alone gives it. Where ``moved`` is given and clusters
+    vary more than that, there is also a part that grows with the square of the size, as if each had a lean of its own.
 
     Parameters
     ----------
     clustering : Clustering
         The clusters.
-    moved, by_chance, size : ndarray
-        (L,): how far each list moved the estimate, the variance of that by chance alone, and its size.
+    by_chance, size : ndarray
+        (L,): the variance of D by chance alone, and the size, per list.
+    moved : ndarray, optional
+        (L,): D less what is expected.
     """
-    residual, chance, sizes = (clustering.sums(each) for each in (moved, by_chance, size))
-    squares = sizes * sizes
-    lean = max(0.0, float(residual @ residual) - float(chance.sum())) / max(float(squares.sum()), 1e-300)
-    return effective_number(chance + lean * squares) - 1
+    u, sizes = clustering.sums(by_chance), clustering.sums(size)
+    if moved is not None:
+        residual = clustering.sums(moved)
+        lean = max(0.0, float(residual @ residual) - float(u.sum())) / max(float(sizes @ sizes), 1e-300)
+        u = u + lean * sizes * sizes
+    h = sizes / max(float(sizes.sum()), 1e-300)
+    if not u.any() or h.max() > 1 - 1e-9:
+        return 0.0
+    # the form's matrix is diagonal but for a part of rank 2: its trace and its norm need sums only
+    s = 1 / (1 - h)
+    whole, s2 = float(u.sum()), s * s
+    diagonal = u * (1 - 2 * h) + whole * h * h
+    trace = float(s2 @ diagonal)
+    uu, hh, uh = float(s2 @ (u * u)), float(s2 @ (h * h)), float(s2 @ (u * h))
+    norm = 2 * uu * hh + 2 * uh * uh + (whole * hh) ** 2 - 4 * whole * uh * hh
+    norm += float((s2 * s2) @ (u * u + 2 * u * (diagonal - u)))
+    return trace * trace / norm if norm > 0 else 0.0
 
 
 def effective_number(sizes: NDArray[np.float64]) -> float:

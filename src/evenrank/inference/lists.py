@@ -106,11 +106,6 @@ class ItemSums:
     rows: Array | None = None
     sums: Array | None = None
 
-    @property
-    def swapped(self) -> ItemSums:
-        """The same items with the two groups in the other order."""
-        return ItemSums(~self.is_a, self.value_deviation, -self.group_deviation, self.rows, self.sums)
-
 
 @dataclass(frozen=True, eq=False)
 class Residuals:

@@ -113,7 +113,7 @@ def pooled(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
     high = score.crossing(lambda d: abs(scores.of_difference(d)) - t, gap, 1.0)
     p = two_sided(scores.of_difference(0.0), freedom)
     ratio_low = scores.lower_ratio(confidence)
-    ratio_high = _inverse(PairScore(lists.swapped, items.swapped if items else None).lower_ratio(confidence))
+    ratio_high = _inverse(scores.swapped.lower_ratio(confidence))
     for x, n, other in ((scores.x[0], n_a, r_b), (scores.x[1], n_b, r_a)):
         if 1 <= x <= VERY_FEW and x / n > other:
             p = max(p, poisson_above(x, n * other))
@@ -130,12 +130,17 @@ def pooled(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         method="score t, few" if scores.few else "score t",
         reason=_reason(scores),
         freedom=freedom,
-        decidable=True,
+        decidable=not scores.leaning,
         residuals=Residuals.of(first, scores.residuals[0] - scores.residuals[1]),
     )
 
 
 def _reason(scores: PairScore) -> str:
+    if scores.leaning:
+        return (
+            f"A group with few successes or failures comes from {scores.leaning} clusters of several lists, "
+            "which may lean by themselves."
+        )
     if scores.few:
         return (
             f"A group has fewer than {FEW:g} successes or failures, so clusters are not taken to vary less than chance."

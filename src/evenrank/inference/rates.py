@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.inference import score
-from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, two_way
+from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_leaning, two_way
 from evenrank.inference.lists import Array, ItemSums, Lists
 from evenrank.inference.student import quantile
 
@@ -70,7 +71,7 @@ class PairScore:
             clusters.append(tuple(int((n > 0).sum()) for n in sizes))
             freedoms.append(
                 tuple(
-                    cluster_freedom(clustering, x - rate * n, n * max(rate * (1 - rate), 1e-6), n)
+                    cluster_freedom(clustering, n * max(rate * (1 - rate), 1e-6), n, x - rate * n)
                     for x, n, rate in zip((lists.x_a, lists.x_b), (lists.a, lists.b), self.rates, strict=True)
                 )
             )
@@ -78,6 +79,10 @@ class PairScore:
         if items is not None and items.rows is not None and items.sums is not None:
             parts = self._with_items(items.is_a, items.rows, items.sums, parts)
             freedoms.append(tuple(effective_number(items.rows * each) - 1 for each in (items.is_a, ~items.is_a)))
+        self.leaning = 0
+        for n, x, rows in zip(self.n, self.x, (lists.a, lists.b), strict=True):
+            if min(x, n - x) < FEW:
+                self.leaning = self.leaning or few_leaning(lists.clusterings, rows)
         self.covariance = Covariance(parts)
         self.clusters = tuple(map(min, zip(*clusters, strict=True)))
         self.freedoms = tuple(map(min, zip(*freedoms, strict=True)))
@@ -92,6 +97,15 @@ class PairScore:
             by_item.append((count - 1) / max(count, 1) * float(moved @ moved))
             by_row.append(rate * (1 - rate) / n)
         return [widest, (by_item[0], 0.0, by_item[1]), (by_row[0], 0.0, by_row[1])]
+
+    @property
+    def swapped(self) -> PairScore:
+        """The same pair in the other order."""
+        other = copy(self)
+        for name in ("n", "x", "rates", "clusters", "freedoms", "residuals"):
+            setattr(other, name, (getattr(self, name) or ())[::-1] or None)
+        other.covariance = Covariance([part[::-1] for part in self.covariance.parts])
+        return other
 
     def growth(self, ratio: float) -> float:
         """How much more clusters vary than a coin does, for r_a − ratio · r_b."""
@@ -130,6 +144,7 @@ class PairScore:
         return math.copysign(math.inf, distance) if distance else 0.0
 
     def cannot_tell(self) -> str:
+        """Say why there is nothing to compare, or nothing."""
         if not min(self.n):
             return "One of the groups has no rows at stake."
         if min(self.freedoms) < 0.5:

@@ -54,11 +54,10 @@ def ratio_rule(lists: Lists, *, rho: float = 0.8, confidence: float = 0.95, item
     """
     scores = PairScore(lists, items)
     r_a, r_b = scores.rates
-    if scores.cannot_tell():
+    if scores.cannot_tell() or scores.leaning:
         ratio = quotient(min(r_a, r_b), max(r_a, r_b)) if min(scores.n) else math.nan
         return RatioRule("cannot be told", ratio, 1.0, 1.0, rho)
-    other = PairScore(lists.swapped, items.swapped if items else None)
-    below, above = zip(*(_one_sided(each, rho) for each in (scores, other)), strict=True)
+    below, above = zip(*(_one_sided(each, rho) for each in (scores, scores.swapped)), strict=True)
     p_met, p_not_met = max(above), min(below)
     level = 1 - confidence
     verdict = "met" if p_met <= level else "not met" if p_not_met <= level else "cannot be told"

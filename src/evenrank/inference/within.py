@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number
+from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_leaning
 from evenrank.inference.conditional import Conditional, conditional
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.rates import quotient
@@ -126,16 +126,22 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         return replace(nothing, reason="No list holds rows of both groups.")
     if not nothing.lists:
         return replace(nothing, reason="In every list with both groups, all rows are treated alike.")
-    moved = lists.excess - nothing.difference * weight
-    freedom = min(cluster_freedom(clustering, moved, variance, weight) for clustering in clusterings)
-    if freedom < 0.5:
+    freedom = min(cluster_freedom(clustering, variance, weight) for clustering in clusterings)
+    if nothing.clusters < 2 or freedom < 0.5:
         return replace(nothing, reason="All of it comes from one cluster, and one cluster says nothing about others.")
     large, item_variance = _large(lists, nothing, confidence, freedom, items)
     why = _small(lists, bearing)
     exact = None
     if why and math.isfinite(item_variance[0]):
         exact = conditional(lists, confidence=confidence, freedom=freedom, by_item=item_variance)
-    return _small_sample(large, exact, why) if exact is not None else large
+    result = _small_sample(large, exact, why) if exact is not None else large
+    leaning = few_leaning(clusterings, variance) if _few(lists) else 0
+    if leaning:
+        reason = (
+            f"Few are selected, and they come from {leaning} clusters of several lists, which may lean by themselves."
+        )
+        return replace(result, decidable=False, reason=reason)
+    return result
 
 
 def _small_sample(large: Within, exact: Conditional, why: str) -> Within:
