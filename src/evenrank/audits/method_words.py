@@ -28,8 +28,8 @@ METHODS = {
         "The same difference with the variance from what recurring items do, because it is larger than that over lists."
     ),
     "score t": (
-        "Score intervals of Miettinen and Nurminen for the difference and the ratio of pooled rates, variance from what "
-        "clusters do, Student's t."
+        "Score intervals of Miettinen and Nurminen for the difference and the ratio of pooled rates, variance from "
+        "what clusters do, Student's t."
     ),
     "score t, few": (
         "The same score intervals, never narrower than independent items would give, because few are selected (or not)."
@@ -72,8 +72,8 @@ def families(audit: Audit) -> list[str]:
             )
     if audit.pairs:
         sentences.append(
-            f"The interval of a pair is for that pair alone, with {audit.confidence:.0%} confidence, and not corrected. "
-            "The interval of the largest gap of several groups is widened to hold for all pairs at once."
+            f"The interval of a pair is for that pair alone, with {audit.confidence:.0%} confidence, and not corrected."
+            " The interval of the largest gap of several groups is widened to hold for all pairs at once."
         )
     if audit.method == "bootstrap":
         sentences.append("Intervals of gaps, rates and quality in the tables by k are from resampled queries.")

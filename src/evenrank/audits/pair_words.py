@@ -1,170 +1,161 @@
-"""What the tests of pairs of groups show, in words: the answer in short, the ranker's part, what cannot be told."""
+"""What the tests of pairs of groups show, notion by notion, and what they cannot tell, in words."""
 
 from __future__ import annotations
 
-from itertools import groupby
+import math
 from typing import TYPE_CHECKING
 
-from evenrank.wording import notion_title, quoted, title
+from evenrank.audits.notable import Tally, by_clearness, measures_of
+from evenrank.wording import notion_title, quoted, signed, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
     from evenrank.audits.pair import Pair
-    from evenrank.audits.parts import Finding
 
 SMALL = 20  # items of a group that is called small
 MOST_LISTED = 6
-NOT_PROOF = "That is not proof of evenness: see below how large a gap could go unnoticed."
+MOST_NAMED = 4  # groups that a sentence names as being ahead of another
 
 
-def in_short(audit: Audit) -> str:
-    """Write the answer: what the ranker does within queries, and how the pooled rates stand to that."""
-    queries = audit.facts["queries"]
-    if queries < 2:
-        return "In short: one query alone cannot show how sure the numbers are; they describe that query only."
-    verdict = audit.verdict
-    inside = [pair for pair in audit.pairs if pair.within_query.decidable]
-    level = 1 - audit.confidence
-    alone = [pair for pair in inside if pair.within_query.p <= level]
-    if verdict["within_query"] == "cannot tell":
-        return f"In short: cannot tell whether the ranker is even. {_why_not(audit)}{_pooled_besides(audit)}"
-    if verdict["within_query"] == "uneven":
-        firm = [pair for pair in inside if pair.within_query.adjusted <= level]
-        best = _clearest(firm, "within_query")
-        return (
-            f"In short: uneven. Within queries {len(alone)} of {len(inside)} gaps are shown with "
-            f"{audit.confidence:.0%} confidence, {len(firm)} even when corrected for looking at {len(inside)}; the "
-            f"clearest is the {_named(best)}.{_got(best)}{_hidden(best, verdict['pooled'], level)}"
-        )
-    if verdict["within_query"] == "hints":
-        best = _clearest(alone, "within_query")
-        return (
-            f"In short: hints, nothing firm. Within queries {len(alone)} of {len(inside)} gaps are shown when looked "
-            f"at one by one, none when corrected for looking at {len(inside)}; the clearest is the {_named(best)}."
-            f"{_pooled_besides(audit)}"
-        )
-    if verdict["pooled"] == "uneven":
-        best = _clearest(audit.pairs, "pooled")
-        return (
-            "In short: the pooled rates differ, but no gap within queries is shown: as far as these "
-            f"{queries:,} queries tell, it is the query mix, not the ranker. The clearest pooled gap is the "
-            f"{_named(best, 'pooled')}{_split(best, 'pooled')}."
-        )
-    return f"In short: no gap is shown in these {queries:,} queries. {NOT_PROOF}"
+def notion_words(measure: str) -> str:
+    """Write what pairs of a measure compare; those of equalized odds are its irrelevant items.
+
+    >>> notion_words("equal_opportunity"), notion_words("equalized_odds")
+    ('equal opportunity', 'irrelevant items')
+    """
+    return "irrelevant items" if measure == "equalized_odds" else notion_title(measure)
 
 
-def _clearest(pairs: list[Pair] | tuple[Pair, ...], question: str) -> Pair:
-    """The pair with the smallest p-value, its favoured group first."""
-    decidable = [pair for pair in pairs if getattr(pair, question).decidable]
-    best = min(decidable, key=lambda pair: (getattr(pair, question).p, -abs(getattr(pair, question).difference)))
-    return best if best.favoured(question)[0] == best.a else best.turned()
-
-
-def _named(pair: Pair, question: str = "within_query") -> str:
-    ahead, behind = pair.favoured(question)
-    return f"{_title(pair)}, in favour of {quoted(ahead)} over {quoted(behind)}"
-
-
-def _title(pair: Pair) -> str:
+def gap_title(pair: Pair) -> str:
+    """Write a pair's gap and its cut-off."""
     if pair.measure == "equalized_odds":
         return f"gap among irrelevant items at {pair.k}"
     return title(pair.measure, pair.k)
 
 
-def _rates(pair: Pair) -> str:
+def count(value: float) -> str:
+    """Write a number of items or places.
+
+    >>> count(1200.0), count(133.2307), count(0.6153), count(12345.67)
+    ('1,200', '133.2', '0.6', '12,346')
+    """
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 10_000 else f"{value:,.1f}"
+
+
+def rates_words(pair: Pair) -> str:
+    """Write both groups' counts and rates."""
     if pair.measure == "exposure_gap":
-        return f"mean exposure {pair.rate_a:.3f} against {pair.rate_b:.3f}"
-    return (
-        f"{pair.selected_a:,.4g} of {pair.count_a:,.8g} against {pair.selected_b:,.4g} of {pair.count_b:,.8g} in the "
-        f"top {pair.k}"
-    )
-
-
-def _got(pair: Pair) -> str:
-    what = "exposure" if pair.measure == "exposure_gap" else f"places in the top {pair.k}"
-    return (
-        f" In lists with both, {quoted(pair.a)} got {pair.observed:,.4g} {what} where its share of each list would "
-        f"give {pair.expected:,.4g}."
-    )
-
-
-def _split(pair: Pair, question: str) -> str:
-    return (
-        f" ({_rates(pair)}; difference {pair.pooled.difference:+.3f} = ranker {pair.ranker_part:+.3f}, query mix "
-        f"{pair.mix_part:+.3f})"
-    )
-
-
-def _hidden(pair: Pair, pooled: str, level: float) -> str:
-    """Say where the pooled rates hide what the ranker does, or point the other way (Simpson's paradox)."""
-    if pair.pooled.difference < 0 and pair.pooled.p <= level:
         return (
-            f" The pooled rates point the other way: the query mix favours {quoted(pair.b)} and hides what the ranker "
-            f"does{_split(pair, 'pooled')}."
+            f"mean exposure {pair.rate_a:.3f} against {pair.rate_b:.3f}, of {count(pair.count_a)} and "
+            f"{count(pair.count_b)} items"
         )
-    if pooled in ("none shown", "cannot tell") or (pair.pooled.p > level and pair.mix_part < 0):
-        return f" The pooled rates do not show it: the query mix hides it{_split(pair, 'pooled')}."
-    return ""
-
-
-def _pooled_besides(audit: Audit) -> str:
-    if audit.verdict["pooled"] != "uneven":
-        return ""
-    best = _clearest(audit.pairs, "pooled")
     return (
-        f" The pooled rates differ: the clearest is the {_named(best, 'pooled')}{_split(best, 'pooled')}; from that "
-        "alone the ranker's part is not shown."
+        f"{count(pair.selected_a)} of {count(pair.count_a)} against {count(pair.selected_b)} of {count(pair.count_b)} "
+        f"in the top {pair.k}, {pair.rate_a:.1%} against {pair.rate_b:.1%}"
     )
 
 
-def _why_not(audit: Audit) -> str:
-    reasons = list(dict.fromkeys(pair.within_query.reason for pair in audit.pairs if pair.count_a and pair.count_b))
-    return reasons[0] if reasons else "No pair of groups could be compared; see below why."
+def got(pair: Pair) -> str:
+    """Write what the first group got in lists with both, beside what even shares would give it."""
+    what = (
+        "exposure that the two have"
+        if pair.measure == "exposure_gap"
+        else f"places that the two have in the top {pair.k}"
+    )
+    return (
+        f"{quoted(pair.a)} got {count(pair.observed)} of the {count(pair.together)} {what}, where even shares of each "
+        f"list would give {count(pair.expected)}"
+    )
 
 
-def within_sentences(audit: Audit) -> list[str]:
-    """Write what the ranker does within queries, notion by notion, where something is shown."""
-    level = 1 - audit.confidence
+def shown_sentences(audit: Audit, question: str) -> list[str]:
+    """Write what is shown, and where nothing is, notion by notion; many groups are summed up."""
+    several = len(audit.facts["groups"]) > 2
     sentences = []
-    shown = [
-        pair if pair.within_query.difference >= 0 else pair.turned()
-        for pair in audit.pairs
-        if pair.within_query.decidable and pair.within_query.p <= level
-    ]
-    for measure in dict.fromkeys(pair.measure for pair in shown):
-        same = sorted((pair for pair in shown if pair.measure == measure), key=lambda pair: (pair.a, pair.b, pair.k))
-        parts = []
-        for (ahead, behind), members in groupby(same, key=lambda pair: (pair.a, pair.b)):
-            pairs = list(members)
-            firm = [pair for pair in pairs if pair.within_query.adjusted <= level]
-            best = _clearest(firm or pairs, "within_query")
-            gap = best.within_query
-            parts.append(
-                f"{quoted(ahead)} is favoured over {quoted(behind)} at k = {', '.join(str(pair.k) for pair in pairs)}"
-                f"{'' if firm else ' (a hint: not when corrected for the number of gaps)'}; at k = {best.k} the "
-                f"difference is {gap.difference:.3f}, likely {gap.low:.3f} to {gap.high:.3f}, {gap.ratio_kind} "
-                f"{gap.ratio:.2f} ({gap.method})"
-            )
-        where = "irrelevant items" if measure == "equalized_odds" else notion_title(measure)
-        more = f"; and {len(parts) - MOST_LISTED} more pairs" if len(parts) > MOST_LISTED else ""
-        sentences.append(f"Within queries, {where}: {'; '.join(parts[:MOST_LISTED])}{more}.")
+    for measure in measures_of(audit):
+        same = [pair for pair in audit.pairs if pair.measure == measure and audit.facts["whole_lists"][pair.k] < 1]
+        decided = by_clearness(same, question)
+        if decided:
+            start = "Within queries" if question == "within_query" else "Pooled"
+            body = _many(audit, same, decided, question) if several else _two(audit, decided, question)
+            sentences.append(f"{start}, {notion_words(measure)}: {body}")
     return sentences
 
 
-def parts_of_gap(audit: Audit, finding: Finding) -> str:
-    """Say how much of a pooled gap is the ranker's and how much the query mix, where the mix is a good part."""
-    match = [
-        pair
-        for pair in audit.pairs
-        if (pair.measure, pair.k) == (finding.measure, finding.k)
-        and {pair.a, pair.b} == {finding.favoured, finding.other}
-    ]
-    if not match or finding.measure == "equalized_odds":
+def _two(audit: Audit, decided: list[Pair], question: str) -> str:
+    level = 1 - audit.confidence
+    shown = [pair for pair in decided if getattr(pair, question).p <= level]
+    parts = []
+    for ahead in dict.fromkeys(pair.a for pair in shown):
+        pairs = [pair for pair in shown if pair.a == ahead]
+        parts.append(
+            f"{quoted(ahead)} is ahead of {quoted(pairs[0].b)} at k = {_cuts(pairs)}{_weak(pairs, question, level)}."
+        )
+        parts.append(f"At k = {pairs[0].k}: {_numbers(pairs[0], question)}.")
+    unshown = [pair for pair in decided if getattr(pair, question).p > level]
+    if unshown:
+        gaps = [getattr(pair, question) for pair in unshown]
+        most = max(max(-gap.low, gap.high) for gap in gaps)
+        parts.append(
+            f"{'No' if parts else 'no'} gap is shown at k = {_cuts(unshown)}, where one of up to {most:.3f} would go "
+            "unnoticed."
+        )
+    return " ".join(parts)
+
+
+def _weak(pairs: list[Pair], question: str, level: float) -> str:
+    firm = [pair for pair in pairs if getattr(pair, question).adjusted <= level]
+    if len(firm) == len(pairs):
         return ""
-    pair = match[0] if match[0].a == finding.favoured else match[0].turned()
-    if not abs(pair.mix_part) >= finding.interval.estimate / 10:
-        return ""
-    return f" Of this, {pair.ranker_part:+.3f} is the ranker's, within queries, and {pair.mix_part:+.3f} the query mix."
+    if not firm:
+        return " (a hint: not when corrected for the number of gaps)"
+    return f" (when corrected for the number of gaps, at k = {_cuts(firm)})"
+
+
+def _cuts(pairs: list[Pair]) -> str:
+    return ", ".join(map(str, sorted({pair.k for pair in pairs})))
+
+
+def _numbers(pair: Pair, question: str) -> str:
+    gap = getattr(pair, question)
+    size = f"difference {gap.difference:.3f}, likely {gap.low:.3f} to {gap.high:.3f}"
+    if question == "pooled":
+        parts = f"; ranker's part {signed(pair.ranker_part)}, query mix {signed(pair.mix_part)}"
+        return f"{rates_words(pair)}; {size}{parts if abs(pair.mix_part) >= abs(gap.difference) / 10 else ''}"
+    kind = "odds ratio" if gap.ratio_kind == "odds ratio" else "ratio of rates"
+    ratio = "" if not math.isfinite(gap.ratio) else f"; {kind} {gap.ratio:.2f}"
+    return f"{got(pair)}; {size}{ratio}"
+
+
+def _many(audit: Audit, same: list[Pair], decided: list[Pair], question: str) -> str:
+    """Sum up the pairs of many groups: how many, who is behind whom, and the clearest in numbers."""
+    level = 1 - audit.confidence
+    pairs = len({(pair.a, pair.b) for pair in same})
+    cuts = len({pair.k for pair in same})
+    start = (
+        f"{len(same):,} gaps ({pairs} pairs of groups at {cuts} cut-off{'s' * (cuts > 1)}): "
+        + Tally.of(audit, same, question).words
+    )
+    firm = [pair for pair in decided if getattr(pair, question).adjusted <= level]
+    if not firm:
+        return f"{start}."
+    behind: dict[str, list[Pair]] = {}
+    for pair in firm:
+        behind.setdefault(pair.b, []).append(pair)
+    most = sorted(behind, key=lambda name: -len({pair.a for pair in behind[name]}))
+    clauses = []
+    for name in most[:MOST_LISTED]:
+        ahead = list(dict.fromkeys(pair.a for pair in behind[name]))
+        names = ", ".join(map(quoted, sorted(ahead)[:MOST_NAMED]))
+        more = f" and {len(ahead) - MOST_NAMED} more" if len(ahead) > MOST_NAMED else ""
+        clauses.append(f"{quoted(name)} is behind {names}{more} (k = {_cuts(behind[name])})")
+    left = len(most) - MOST_LISTED
+    rest = f"; {left} more groups are behind some" if left > 0 else ""
+    best = firm[0]
+    return (
+        f"{start}. {'; '.join(clauses)}{rest}. The clearest is {quoted(best.a)} over {quoted(best.b)} at k = {best.k}: "
+        f"{_numbers(best, question)}."
+    )
 
 
 def untold(audit: Audit) -> list[str]:
@@ -172,24 +163,55 @@ def untold(audit: Audit) -> list[str]:
     sentences = []
     if audit.facts["queries"] > 1:
         cut = [k for k in audit.ks if audit.facts["whole_lists"][k] < 1]
-        closed = [pair for pair in audit.pairs if not pair.within_query.decidable and pair.k in cut]
-        keys = dict.fromkeys((pair.a, pair.b, pair.measure) for pair in closed)
-        lines = []
-        for a, b, measure in keys:
-            same = [pair for pair in closed if (pair.a, pair.b, pair.measure) == (a, b, measure)]
-            counts = f"{same[0].count_a:,.8g} and {same[0].count_b:,.8g} items"
-            where = "irrelevant items" if measure == "equalized_odds" else notion_title(measure)
-            ks = ", ".join(str(pair.k) for pair in same)
-            lines.append(
-                f"{where} of {quoted(a)} and {quoted(b)} ({counts}) at k = {ks}: {same[0].within_query.reason}"
-            )
-        if lines:
-            more = f" And {len(lines) - MOST_LISTED} more." if len(lines) > MOST_LISTED else ""
-            sentences.append(f"Cannot be told within queries: {' '.join(lines[:MOST_LISTED])}{more}")
+        empty = [
+            measure
+            for measure in measures_of(audit)
+            if all(math.isnan(finding.interval.estimate) for finding in audit.find(measure))
+        ]
+        sentences += [
+            f"{notion_title(measure).capitalize()}: cannot be computed; one of the groups has no such items."
+            for measure in empty
+        ]
+        closed = [
+            pair
+            for pair in audit.pairs
+            if not pair.within_query.decidable and pair.k in cut and pair.measure not in empty
+        ]
+        lines = [_untold_line(pairs) for pairs in untold_pairs(closed)]
+        sentences += [f"Cannot be told within queries: {line}" for line in lines[:MOST_LISTED]]
+        if len(lines) > MOST_LISTED:
+            left = len(lines) - MOST_LISTED
+            sentences.append(f"And {left} more pairs and reasons, in the CSV and the JSON (verdict: cannot tell).")
     small = [row for row in audit.categories if row.number < SMALL and not row.set_aside and row.k == audit.main_k]
     if small:
         rows = ", ".join(
-            f"{quoted(row.category)} {row.number:g} ({row.selected:.3g} in the top {row.k})" for row in small
+            f"{quoted(row.category)} {row.number:g} ({row.selected:.3g} in the top {row.k})"
+            for row in small[: 2 * MOST_LISTED]
         )
-        sentences.append(f"Small groups, items: {rows}. What is said of others does not rest on them.")
+        left = len(small) - 2 * MOST_LISTED
+        more = f" and {left} more groups" if left > 0 else ""
+        sentences.append(f"Small groups, items: {rows}{more}. What is said of others does not rest on them.")
     return sentences
+
+
+def untold_pairs(closed: list[Pair]) -> list[list[Pair]]:
+    """Put together what cannot be told of the same two groups for the same reason."""
+    keys: dict[tuple[str, str, str], list[Pair]] = {}
+    for pair in closed:
+        keys.setdefault((pair.a, pair.b, pair.within_query.reason), []).append(pair)
+    return list(keys.values())
+
+
+def notions_and_cuts(pairs: list[Pair]) -> str:
+    """Write notions with their cut-offs."""
+    measures = dict.fromkeys(pair.measure for pair in pairs)
+    return "; ".join(
+        f"{notion_words(measure)} at k = {_cuts([pair for pair in pairs if pair.measure == measure])}"
+        for measure in measures
+    )
+
+
+def _untold_line(pairs: list[Pair]) -> str:
+    pair = max(pairs, key=lambda pair: pair.count_a + pair.count_b)
+    counts = f"{pair.count_a:,.8g} and {pair.count_b:,.8g} items"
+    return f"{quoted(pair.a)} and {quoted(pair.b)} ({counts}), {notions_and_cuts(pairs)}: {pair.within_query.reason}"

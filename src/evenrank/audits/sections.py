@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from evenrank.audits.words import told
 from evenrank.measures import MeasureAt
-from evenrank.wording import TITLES, data_line, name_cell, notion_title, number, p_value, signed, span, three_digits, tidy, title
+from evenrank.wording import (
+    TITLES,
+    data_line,
+    name_cell,
+    notion_title,
+    number,
+    p_value,
+    signed,
+    span,
+    three_digits,
+    tidy,
+    title,
+)
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING
 
-from evenrank.audits.pair_words import in_short, parts_of_gap, untold, within_sentences
+from evenrank.audits.headline import in_short
+from evenrank.audits.pair_words import count, shown_sentences, untold
 from evenrank.intervals import FEW
 from evenrank.measures import MeasureAt
-from evenrank.wording import FOUR_FIFTHS, TITLES, notion_title, number, quoted, title
+from evenrank.wording import FOUR_FIFTHS, TITLES, quoted, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
-    from evenrank.audits.parts import Finding
 
-ITEMS = {"all rows": "items", "relevant rows": "relevant items", "irrelevant rows": "irrelevant items"}
 CAUTION = (
-    "Caution: re-ranking that sees the group treats people by their group. In employment, credit, housing and elsewhere "
-    "the law may forbid it, allow it or ask for it, depending on the place and the case: have it checked before use. "
-    "Training without the group at serving is another matter, but not beyond the law either. Nothing here is legal advice."
+    "Caution: re-ranking that sees the group treats items, or people, by their group. In employment, credit, housing "
+    "and elsewhere the law may forbid it, allow it or ask for it, depending on the place and the case: have it checked "
+    "before use. Training that needs no group at serving raises other questions. Nothing here is legal advice."
 )
 
 
@@ -51,7 +49,9 @@ class Told:
 
 def told(audit: Audit) -> Told:
     """Write an audit in sentences."""
-    shown = [*within_sentences(audit), *(_of_gap(audit, audit.find(m)) for m in _gaps(audit))]
+    shown = []
+    if audit.facts["queries"] > 1:
+        shown = [*shown_sentences(audit, "within_query"), *shown_sentences(audit, "pooled")]
     shown += [_four_fifths(audit), _compared(audit), _certified(audit)]
     return Told(
         in_short(audit),
@@ -72,69 +72,6 @@ def _gaps(audit: Audit) -> list[str]:
     return list(dict.fromkeys(MeasureAt.of(certificate.measure).name for certificate in audit.certificates))
 
 
-def _tested(audit: Audit) -> list[Finding]:
-    """Gaps that have an interval, and lists long enough for the cut-off to choose among items."""
-    findings = [finding for measure in _gaps(audit) for finding in audit.find(measure)]
-    return [
-        finding
-        for finding in findings
-        if not math.isnan(finding.interval.low) and audit.facts["whole_lists"][finding.k] < 1
-    ]
-
-
-def _of_gap(audit: Audit, findings: list[Finding]) -> str:
-    measure = findings[0].measure
-    name = f"{notion_title(measure).capitalize()}, pooled over all queries"
-    defined = [finding for finding in findings if not math.isnan(finding.interval.estimate)]
-    if not defined:
-        return f"{notion_title(measure).capitalize()}: cannot be computed; one of the groups has no such items."
-    parts = []
-    shown = [finding for finding in defined if finding.shown]
-
-    def who(finding: Finding) -> list[tuple[str, str, str]]:
-        return [(lead.stratum, lead.favoured, lead.other) for lead in finding.leads]
-
-    for _, same in groupby(sorted(shown, key=who), key=who):
-        members = list(same)
-        widest = max(members, key=lambda finding: finding.interval.estimate)
-        parts.append(f"a gap is shown at {_cuts(members)}. {_who(widest)}{parts_of_gap(audit, widest)}")
-    unshown = [finding for finding in defined if not finding.shown and not math.isnan(finding.interval.low)]
-    open_ = [finding for finding in unshown if audit.facts["whole_lists"][finding.k] < 1]
-    if open_:
-        worst = max(finding.interval.high for finding in open_)
-        parts.append(f"no gap is shown at {_cuts(open_)}, where one of up to {worst:.3f} would go unnoticed")
-    if not parts:
-        return ""
-    first, *rest = (sentence if sentence.endswith(".") else sentence + "." for sentence in parts)
-    return f"{name}: " + " ".join([first, *(sentence[0].upper() + sentence[1:] for sentence in rest)])
-
-
-def _who(finding: Finding) -> str:
-    exposure = finding.measure == "exposure_gap"
-    parts = []
-    for (ahead, behind), same in groupby(finding.leads, key=lambda lead: (lead.favoured, lead.other)):
-        leads = list(same)
-        form = "mean exposure {:.3f} against {:.3f}" if exposure else "{:.1%} against {:.1%}"
-        shares = [form.format(lead.highest, lead.lowest) for lead in leads]
-        place = f"{'stand higher in' if exposure else 'are more often in'} the top {finding.k}"
-        if len(leads) == 1:
-            items, figures = ITEMS.get(leads[0].stratum, leads[0].stratum), f"({shares[0]})"
-        else:
-            items = "items"
-            kinds = [lead.stratum.removesuffix(" rows") for lead in leads]
-            figures = "(" + "; ".join(f"{kind}: {share}" for kind, share in zip(kinds, shares, strict=True)) + ")"
-        parts.append(f"{items} of {quoted(ahead)} {place} than those of {quoted(behind)} {figures}")
-    sentence = "; ".join(parts)
-    kind = "mean gap" if len(finding.leads) > 1 else "gap"
-    gap = finding.interval
-    size = f"a {kind} of {gap.estimate:.3f}, likely {number(gap.low)} to {gap.high:.3f}"
-    return f"{sentence[0].upper()}{sentence[1:]}: {size}."
-
-
-def _cuts(findings: list[Finding]) -> str:
-    return "k = " + ", ".join(str(finding.k) for finding in sorted(findings, key=lambda finding: finding.k))
-
-
 def _four_fifths(audit: Audit) -> str:
     ratios = {
         finding.k: finding.interval
@@ -151,9 +88,14 @@ def _four_fifths(audit: Audit) -> str:
             parts.append(f"{verdict} at k = {', '.join(map(str, ks))}")
     k = min(ratios, key=lambda k: ratios[k].estimate)
     low = ratios[k]
+    compared = [row for row in audit.categories if row.k == k and row.ratio is not None]
+    behind, ahead = (choose(compared, key=lambda row: row.rate) for choose in (min, max))
     return (
         f"Four-fifths rule (the lowest group's rate at least {FOUR_FIFTHS:g} of the highest's): {'; '.join(parts)}. "
-        f"The lowest ratio is {low.estimate:.2f} ({low.low:.2f} to {low.high:.2f}), at k = {k}."
+        f"The lowest ratio is {low.estimate:.2f} ({low.low:.2f} to {low.high:.2f}), at k = {k}: "
+        f"{quoted(behind.category)} {count(behind.selected)} of {count(behind.number)}, "
+        f"{quoted(ahead.category)} {count(ahead.selected)} of "
+        f"{count(ahead.number)}."
     )
 
 
@@ -242,6 +184,12 @@ def _next(audit: Audit) -> list[str]:
             "then compare with `evenrank audit --compare`.",
             CAUTION,
         ]
+    if verdict["within_query"] == "hints":
+        return [
+            "What now: a hint is a reason to look again, with more queries or at one notion and cut-off that is chosen "
+            "beforehand.",
+            _plan(audit),
+        ]
     if verdict["pooled"] == "uneven":
         return [
             "What now: look at how the lists are filled (which queries are asked, retrieval, filters). Another order "
@@ -262,7 +210,7 @@ def _plan(audit: Audit) -> str:
     others = "; smaller groups need more" if len(numbers) > 2 else ""
     sentence = (
         f"What now: with a probability of {best.power:.0%}, these queries would show a {TITLES[measure]} within queries"
-        f"{pair} of {best.smallest_gap:.3f} at k = {k}"
+        f"{pair} of {best.smallest_gap:.3f} at k = {k}, looked at alone"
     )
     if best.queries_needed is None or best.queries_needed <= best.queries:
         return f"{sentence}{others}."

@@ -11,15 +11,15 @@ from typing import Any
 from evenrank.audits.audit import Audit, audit
 from evenrank.audits.method_words import families, methods_used
 from evenrank.audits.notable import Tally
+from evenrank.audits.pair_words import count, notions_and_cuts, untold_pairs
 from evenrank.audits.sections import Section, further_sections, summary
 from evenrank.audits.words import told
 from evenrank.page.audit_forests import decomposition, rates, ratios, within_queries
 from evenrank.page.curve import curve
 from evenrank.page.skeleton import Row, Table, page, piece
-from evenrank.wording import notion_title, quoted, tidy
+from evenrank.wording import quoted, tidy
 
 __all__ = ["Audit", "audit", "audit_page"]
-FIRST, QUIET = "uneven", "none shown"
 MOST_UNTOLD = 40
 
 
@@ -123,32 +123,26 @@ def _section(section: Section) -> dict[str, Any]:
 
 def _untold(audit: Audit) -> Table | None:
     """Each pair that cannot be told within queries, with its counts and the reason."""
+    cut = [k for k in audit.ks if audit.facts["whole_lists"][k] < 1]
+    closed = [pair for pair in audit.pairs if not pair.within_query.decidable and pair.k in cut]
     rows = []
-    closed = [pair for pair in audit.pairs if not pair.within_query.decidable]
-    keys = dict.fromkeys((pair.a, pair.b, pair.measure, pair.within_query.reason) for pair in closed)
-    for a, b, measure, reason in keys:
-        same = [p for p in closed if (p.a, p.b, p.measure, p.within_query.reason) == (a, b, measure, reason)]
-        pair = same[0]
+    for pairs in untold_pairs(closed):
+        pair = max(pairs, key=lambda pair: pair.count_a + pair.count_b)
+        groups = f"{quoted(pair.a)} and {quoted(pair.b)}"
+        items = f"{count(pair.count_a)} and {count(pair.count_b)}"
         rows.append(
-            Row(
-                (
-                    f"{quoted(a)} and {quoted(b)}",
-                    "irrelevant items" if measure == "equalized_odds" else notion_title(measure),
-                    ", ".join(str(pair.k) for pair in same),
-                    reason,
-                    f"{pair.count_a:,.8g} and {pair.count_b:,.8g}",
-                    f"{pair.lists:,}",
-                ),
-                {"class": "of"},
-            )
+            Row((groups, notions_and_cuts(pairs), pair.within_query.reason, items, f"{pair.lists:,}"), {"class": "of"})
         )
     if not rows:
         return None
     if len(rows) > MOST_UNTOLD:
         left = len(rows) - MOST_UNTOLD
-        rows = [*rows[:MOST_UNTOLD], Row((f"and {left} more, in the CSV and the JSON", "", "", "", "", ""), {"class": "of"})]
-    head = ("groups", "notion", "k", "why", "items", "lists that bear on it")
-    return Table("What cannot be told within queries", head, rows, words=4)
+        rows = [
+            *rows[:MOST_UNTOLD],
+            Row((f"and {left} more, in the CSV and the JSON", "", "", "", ""), {"class": "of"}),
+        ]
+    head = ("groups", "notions", "why", "items", "lists that bear on it")
+    return Table("What cannot be told within queries", head, rows, words=3)
 
 
 def _methods(audit: Audit) -> Table | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenrank.audits.notable import Tally, by_clearness, measures_of
+from evenrank.audits.pair_words import count, notion_words
 from evenrank.page.forest import KINDS, Block, Forest, Line, Mark, Scale
-from evenrank.wording import FOUR_FIFTHS, NONE, notion_title, p_value, quoted, signed, three_digits, tidy
+from evenrank.wording import FOUR_FIFTHS, NONE, p_value, quoted, signed, three_digits, tidy
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
@@ -25,7 +26,7 @@ def rates(audit: Audit, k: int) -> Forest:
     ordered = sorted(rows, key=lambda row: (row.set_aside, row.ratio if row.ratio is not None else 2.0))
     listed = rows if len(rows) <= MOST_GROUPS else ordered[:MOST_GROUPS]
     intervals = {rate.group: rate.interval for rate in audit.rates if (rate.stratum, rate.k) == ("all rows", k)}
-    scale = Scale.around(interval.high for interval in intervals.values())
+    scale = Scale(0.0, min(1.0, Scale.around(interval.high for interval in intervals.values()).high))
     lines = []
     for row in listed:
         interval = intervals.get(row.category)
@@ -35,9 +36,9 @@ def rates(audit: Audit, k: int) -> Forest:
                 tidy(row.category) + (" (set aside)" if row.set_aside else ""),
                 (mark,),
                 (
-                    f"{row.number:,.8g}",
-                    f"{row.selected:,.6g}",
-                    f"{row.expected:,.6g}",
+                    count(row.number),
+                    count(row.selected),
+                    count(row.expected),
                     three_digits(row.rate),
                     NONE if interval is None else ends(interval.low, interval.high),
                     NONE if row.ratio is None else f"{row.ratio:.2f}",
@@ -47,9 +48,7 @@ def rates(audit: Audit, k: int) -> Forest:
     hidden = len(rows) - len(listed)
     rest = f"{hidden} more groups with higher ratios are in the JSON and the spreadsheet." if hidden else ""
     head = ("group", "rate, drawn", "items", f"in the top {k}", "in random order", "rate", _level(audit), "ratio")
-    return Forest(
-        f"Rates by group at k = {k}", head, (Block("", lines, rest),), 0.0, ("0", three_digits(scale.high))
-    )
+    return Forest(f"Rates by group at k = {k}", head, (Block("", lines, rest),), 0.0, ("0", three_digits(scale.high)))
 
 
 def _level(audit: Audit) -> str:
@@ -103,7 +102,11 @@ def within_queries(audit: Audit) -> tuple[Forest | None, Forest | None]:
         for measure in measures_of(audit):
             same = [pair for pair in elsewhere[:MOST_ELSEWHERE] if pair.measure == measure]
             blocks_there.append((measure, same, ""))
-        tail = f"The {MOST_ELSEWHERE} clearest of {len(elsewhere)}; the rest is in the CSV and the JSON." if left > 0 else ""
+        tail = (
+            f"The {MOST_ELSEWHERE} clearest of {len(elsewhere)}; the rest is in the CSV and the JSON."
+            if left > 0
+            else ""
+        )
         more = _forest(audit, "Gaps within queries at other cut-offs", blocks_there, tail, several=True)
     return _forest(audit, f"Gaps within queries at k = {audit.main_k}", blocks, note, several=True), more
 
@@ -135,45 +138,47 @@ def _forest(
         end for pair in pairs for end in (pair.within_query.low, pair.within_query.high, pair.within_query.difference)
     )
     drawn = [
-        Block(_measure_words(measure), [_within_line(audit, pair, scale, several) for pair in same], rest)
+        Block(_heading(measure), [_within_line(audit, pair, scale, several) for pair in same], rest)
         for measure, same, rest in blocks
         if same or rest
     ]
     head = (
         "groups" if several else "cut-off",
         "difference, drawn",
+        "verdict",
         "difference",
         _level(audit),
-        "ratio",
-        "got (share of lists gives)",
-        "lists",
         "p, corrected",
-        "verdict",
+        "ratio",
+        "got (even shares give)",
+        "lists",
     )
     return Forest(label, head, drawn, scale.place(0.0), (signed(scale.low), signed(scale.high)), note)
 
 
-def _measure_words(measure: str) -> str:
-    if measure == "equalized_odds":
-        return "Irrelevant items (with equal opportunity: equalized odds)"
-    return notion_title(measure).capitalize()
+def _heading(measure: str) -> str:
+    more = {
+        "equal_opportunity": " (relevant items)",
+        "equalized_odds": " (with equal opportunity: equalized odds)",
+        "exposure_gap": " (what a group got is a sum of exposure)",
+    }
+    return notion_words(measure).capitalize() + more.get(measure, "")
 
 
 def _within_line(audit: Audit, pair: Pair, scale: Scale, several: bool) -> Line:
     gap = pair.within_query
     verdict = gap.verdict(1 - audit.confidence)
-    exposure = pair.measure == "exposure_gap"
     return Line(
-        _pair_words(pair) + f", k = {pair.k}" if several else f"k = {pair.k}",
+        _pair_words(pair) if several else f"k = {pair.k}",
         (Mark.of(scale, gap.difference, gap.low, gap.high, KINDS[verdict]),),
         (
+            verdict + (f", k = {pair.k}" if several and pair.k != audit.main_k else ""),
             signed(gap.difference),
             ends(gap.low, gap.high),
-            _ratio(gap),
-            f"{pair.observed:,.5g} ({pair.expected:,.5g})" + (" of exposure" if exposure else ""),
-            f"{pair.lists:,}" + (f" in {pair.clusters:,} clusters" if pair.clusters != pair.lists else ""),
             p_value(gap.adjusted),
-            verdict,
+            _ratio(gap),
+            f"{count(pair.observed)} ({count(pair.expected)})",
+            f"{pair.lists:,}" + (f" in {pair.clusters:,} clusters" if pair.clusters != pair.lists else ""),
         ),
     )
 
@@ -207,20 +212,22 @@ def decomposition(audit: Audit) -> Forest | None:
     if not pairs:
         return None
     scale = Scale.around(
-        value for pair in pairs for value in (pair.pooled.difference, pair.ranker_part, pair.pooled.low, pair.pooled.high)
+        value
+        for pair in pairs
+        for value in (pair.pooled.difference, pair.ranker_part, pair.pooled.low, pair.pooled.high)
     )
     for measure, same, rest in chosen:
-        blocks.append(Block(_measure_words(measure), [_parts_line(audit, pair, scale) for pair in same], rest))
+        blocks.append(Block(_heading(measure), [_parts_line(audit, pair, scale) for pair in same], rest))
     head = (
         "groups",
         "drawn",
+        "verdict",
         "pooled gap",
         _level(audit),
+        "p, corrected",
         "the ranker's part",
         "query mix",
-        "rates",
-        "p, corrected",
-        "verdict",
+        "counts",
     )
     return Forest(
         f"Pooled gaps and their parts at k = {audit.main_k}",
@@ -239,34 +246,33 @@ def _parts_line(audit: Audit, pair: Pair, scale: Scale) -> Line:
         Mark.bar(scale, pair.ranker_part, pair.ranker_part + pair.mix_part, "mix"),
         Mark.of(scale, gap.difference, gap.low, gap.high, KINDS[verdict]),
     )
-    if pair.measure == "exposure_gap":
-        shares = f"mean exposure {pair.rate_a:.3f} and {pair.rate_b:.3f} ({pair.count_a:,.8g} and {pair.count_b:,.8g} items)"
-    else:
-        shares = f"{_of(pair.selected_a, pair.count_a)} and {_of(pair.selected_b, pair.count_b)}"
+    exposure = pair.measure == "exposure_gap"
     return Line(
         _pair_words(pair),
         marks,
         (
+            verdict,
             signed(gap.difference),
             ends(gap.low, gap.high),
+            p_value(gap.adjusted),
             signed(pair.ranker_part),
             signed(pair.mix_part),
-            shares,
-            p_value(gap.adjusted),
-            verdict,
+            f"{pair.rate_a:.3f}, {pair.rate_b:.3f} per item"
+            if exposure
+            else f"{_of(pair.selected_a, pair.count_a)}, {_of(pair.selected_b, pair.count_b)}",
         ),
     )
 
 
-def _of(selected: float, count: float) -> str:
-    return f"{selected:,.6g} of {count:,.8g}"
+def _of(selected: float, number: float) -> str:
+    return f"{count(selected)} of {count(number)}"
 
 
 def ratios(audit: Audit) -> Forest | None:
     """Draw the lower rate over the higher one for pairs of groups at the main cut-off, beside four fifths."""
     here = [pair for pair in audit.pairs if (pair.measure, pair.k) == ("demographic_parity", audit.main_k)]
     turned = [pair if pair.rate_a <= pair.rate_b else pair.turned() for pair in here if pair.count_a and pair.count_b]
-    ordered = sorted(turned, key=lambda pair: (_known(pair.pooled.ratio, 2.0), pair.pooled.ratio_high))
+    ordered = sorted(turned, key=lambda pair: _known(pair.pooled.ratio_high))
     listed = ordered if len(ordered) <= FEWEST else ordered[:MOST_PAIRS]
     if not listed:
         return None
@@ -285,7 +291,7 @@ def ratios(audit: Audit) -> Forest | None:
         for pair in listed
     ]
     hidden = len(ordered) - len(listed)
-    rest = f"{hidden} more pairs, with higher ratios, are in the CSV and the JSON." if hidden else ""
+    rest = f"{hidden} more pairs, whose intervals reach higher, are in the CSV and the JSON." if hidden else ""
     head = ("groups", "ratio of rates, drawn", "ratio", _level(audit), "counts", "four-fifths rule, this pair")
     return Forest(
         f"Ratios of rates at k = {audit.main_k}",
@@ -301,8 +307,8 @@ def _interval(low: float, high: float) -> str:
     return NONE if low != low or high != high else f"{_short(low)} to {_short(high)}"
 
 
-def _known(value: float, otherwise: float) -> float:
-    return value if value == value else otherwise
+def _known(value: float) -> float:
+    return value if value == value else float("inf")
 
 
 def _rule_kind(pair: Pair) -> str:

@@ -67,7 +67,9 @@ def curve(audit: Audit) -> dict[str, Any] | None:
         "ticks": [f"{share * high:.0%}" for share in (1, 0.5, 0)],
         "left_out": len(counts) - len(shown) if len(counts) > len(shown) else 0,
         "table": Table(
-            "Shares of places by group", ("group", "of all rows", *(f"places {p.places}" for p in parts)), [*rows, items]
+            "Shares of places by group",
+            ("group", "of all rows", *(f"places {p.places}" for p in parts)),
+            [*rows, items],
         ),
     }
 
