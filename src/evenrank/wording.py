@@ -170,4 +170,5 @@ def data_line(
     """
     labels = "no labels" if relevant is None else f"{relevant:.0%} relevant"
     rest = f", unknown {unknown:.0%}" if unknown else ""
-    return f"{rows:,} rows, {queries:,} queries, {labels}; groups: {shares(groups) or 'none'}{rest}"
+    lists = "1 query" if queries == 1 else f"{queries:,} queries"
+    return f"{rows:,} rows, {lists}, {labels}; groups: {shares(groups) or 'none'}{rest}"

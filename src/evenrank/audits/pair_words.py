@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from evenrank.audits.notable import Tally, by_clearness, measures_of
@@ -57,14 +58,11 @@ def rates_words(pair: Pair) -> str:
 
 def got(pair: Pair) -> str:
     """Write what the first group got in lists with both, beside what even shares would give it."""
-    what = (
-        "exposure that the two have"
-        if pair.measure == "exposure_gap"
-        else f"places that the two have in the top {pair.k}"
-    )
+    both = count(pair.together)
+    what = f"an exposure of {both}" if pair.measure == "exposure_gap" else f"the {both} places in the top {pair.k}"
     return (
-        f"{quoted(pair.a)} got {count(pair.observed)} of the {count(pair.together)} {what}, where even shares of each "
-        f"list would give {count(pair.expected)}"
+        f"{quoted(pair.a)} got {count(pair.observed)} of {what} that the two have, where even shares of each list "
+        f"would give {count(pair.expected)}"
     )
 
 
@@ -177,13 +175,12 @@ def untold(audit: Audit) -> list[str]:
             for pair in audit.pairs
             if not pair.within_query.decidable and pair.k in cut and pair.measure not in empty
         ]
-        lines = [_untold_line(pairs) for pairs in untold_pairs(closed)]
-        sentences += [f"Cannot be told within queries: {line}" for line in lines[:MOST_LISTED]]
-        if len(lines) > MOST_LISTED:
-            left = len(lines) - MOST_LISTED
-            sentences.append(f"And {left} more pairs and reasons, in the CSV and the JSON (verdict: cannot tell).")
+        if len(audit.facts["groups"]) > 2:
+            sentences += _untold_many(closed)
+        else:
+            sentences += [f"Cannot be told within queries: {_untold_line(pairs)}" for pairs in untold_pairs(closed)]
     small = [row for row in audit.categories if row.number < SMALL and not row.set_aside and row.k == audit.main_k]
-    if small:
+    if small and len(small) < len({row.category for row in audit.categories}):
         rows = ", ".join(
             f"{quoted(row.category)} {row.number:g} ({row.selected:.3g} in the top {row.k})"
             for row in small[: 2 * MOST_LISTED]
@@ -215,3 +212,24 @@ def _untold_line(pairs: list[Pair]) -> str:
     pair = max(pairs, key=lambda pair: pair.count_a + pair.count_b)
     counts = f"{pair.count_a:,.8g} and {pair.count_b:,.8g} items"
     return f"{quoted(pair.a)} and {quoted(pair.b)} ({counts}), {notions_and_cuts(pairs)}: {pair.within_query.reason}"
+
+
+def _untold_many(closed: list[Pair]) -> list[str]:
+    """Sum up what cannot be told of many groups: whose, and why."""
+    if not closed:
+        return []
+    sizes: dict[str, float] = {}
+    gaps: Counter[str] = Counter()
+    for pair in closed:
+        for name, items in ((pair.a, pair.count_a), (pair.b, pair.count_b)):
+            sizes[name] = max(sizes.get(name, 0.0), items)
+            gaps[name] += 1
+    names = [name for name, _ in gaps.most_common(MOST_NAMED)]
+    listed = ", ".join(f"{quoted(name)} ({count(sizes[name])} items) {gaps[name]}" for name in names)
+    reasons = Counter(pair.within_query.reason for pair in closed).most_common()
+    told = " ".join(f"{number:,}: {reason}" for reason, number in reasons[:MOST_NAMED])
+    left = f" And {len(reasons) - MOST_NAMED} more reasons." if len(reasons) > MOST_NAMED else ""
+    return [
+        f"{len(closed):,} gaps within queries cannot be told; the groups most often among them: {listed}.",
+        f"Why not. {told}{left} The CSV and the JSON list each.",
+    ]

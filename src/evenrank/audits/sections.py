@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evenrank.audits.notable import by_clearness, measures_of
+from evenrank.audits.pair_words import count, notion_words
 from evenrank.audits.words import told
 from evenrank.measures import MeasureAt
 from evenrank.wording import (
+    NONE,
     TITLES,
     data_line,
     name_cell,
@@ -56,6 +60,16 @@ def summary(audit: Audit) -> str:
     )
 
 
+def verdict_line(audit: Audit) -> str:
+    """Write the verdicts in one line."""
+    verdict = audit.verdict
+    rule = audit.four_fifths().get(audit.main_k, "cannot be told")
+    return (
+        f"Verdict: within queries (the ranker) {verdict['within_query']}; pooled (what the groups get) "
+        f"{verdict['pooled']}; four-fifths rule at k = {audit.main_k} {rule}."
+    )
+
+
 def sections(audit: Audit) -> list[Section]:
     """List the sections that have something to say, in the order of the document."""
     words = told(audit)
@@ -95,59 +109,72 @@ def _with_interval(audit: Audit, label: str, findings: list[Finding]) -> list[tu
 
 
 def _gaps(audit: Audit) -> Section:
+    """The pooled gaps: their sizes, who is ahead, and the parts of the ranker and of the query mix."""
     rows: list[tuple[str, ...]] = []
     several = len(audit.facts["groups"]) > 2
     mixed = any(abs(pair.mix_part) >= 0.0005 for pair in audit.pairs)
     for measure in dict.fromkeys(MeasureAt.of(certificate.measure).name for certificate in audit.certificates):
-        findings = audit.find(measure)
-        rows += _with_interval(audit, TITLES[measure] + (" (largest pair)" if several else ""), findings)
-        rows.append(("  favoured", *(_ahead(finding, finding.favoured) for finding in findings)))
+        rows += _with_interval(audit, TITLES[measure] + (" (largest pair)" if several else ""), audit.find(measure))
+        if measure == "equalized_odds":
+            continue
+        best = _clearest(audit, measure, "pooled")
+        rows += _ahead(audit, best, "pooled", several=several)
+        if mixed:
+            rows.append(("  the ranker's part", *(signed(pair.ranker_part) if pair else NONE for pair in best)))
+            rows.append(("  query mix", *(signed(pair.mix_part) if pair else NONE for pair in best)))
         if several:
-            rows.append(("  over", *(_ahead(finding, finding.other) for finding in findings)))
-        if mixed and measure != "equalized_odds":
-            pairs = [_pair_of(audit, finding) for finding in findings]
-            rows.append(("  the ranker's part", *(signed(pair.ranker_part) if pair else "–" for pair in pairs)))
-            rows.append(("  query mix", *(signed(pair.mix_part) if pair else "–" for pair in pairs)))
-        if several:
-            rows += _with_interval(audit, f"{TITLES[measure]} (mean over pairs)", audit.find(measure, "mean"))
-    note = "Gap = ranker's part + query mix (which lists the groups are in); + is for the favoured group."
-    return Section("Gaps between groups (0 is even)", (), _head(audit), tuple(rows), note if mixed else "")
+            rows.append(("  mean over pairs", *(number(f.interval.estimate) for f in audit.find(measure, "mean"))))
+    notes = ["Names are of the clearest pair; the largest gap may be that of a small group."] if several else []
+    if mixed:
+        whose = "the pair's gap" if several else "gap"
+        notes.append(
+            f"Ranker's part + query mix (which lists the groups are in) = {whose}; + is for the group that is ahead."
+        )
+    return Section("Pooled over all queries (0 is even)", (), _head(audit), tuple(rows), " ".join(notes))
 
 
-def _pair_of(audit: Audit, finding: Finding) -> Pair | None:
-    """The pair that a gap is between, its leading group first."""
-    for pair in audit.pairs:
-        if (pair.measure, pair.k) == (finding.measure, finding.k):
-            if (pair.a, pair.b) == (finding.favoured, finding.other):
-                return pair
-            if (pair.b, pair.a) == (finding.favoured, finding.other):
-                return pair.turned()
-    return None
+def _clearest(audit: Audit, measure: str, question: str) -> list[Pair | None]:
+    """The clearest pair at each cut-off, its group ahead first; None where nothing can be decided."""
+    best: list[Pair | None] = []
+    for k in audit.ks:
+        clear = by_clearness((p for p in audit.pairs if (p.measure, p.k) == (measure, k)), question)
+        best.append(clear[0] if clear else None)
+    return best
+
+
+def _ahead(audit: Audit, best: list[Pair | None], question: str, *, several: bool) -> list[tuple[str, ...]]:
+    """Rows that name who is ahead of whom, where that is shown."""
+    level = 1 - audit.confidence
+    shown = [pair if pair is not None and getattr(pair, question).p <= level else None for pair in best]
+    rows = [("  favoured", *("none shown" if pair is None else name_cell(pair.a, NAME) for pair in shown))]
+    if several:
+        rows.append(("  over", *("none shown" if pair is None else name_cell(pair.b, NAME) for pair in shown)))
+    return rows
 
 
 def _within(audit: Audit) -> Section:
     """The clearest pair of each notion and cut-off, within queries."""
     rows: list[tuple[str, ...]] = []
-    for measure in dict.fromkeys(pair.measure for pair in audit.pairs):
-        best = []
-        for k in audit.ks:
-            pairs = [p for p in audit.pairs if (p.measure, p.k) == (measure, k) and p.within_query.decidable]
-            pair = min(pairs, key=lambda pair: pair.within_query.p, default=None)
-            best.append(pair if pair is None or pair.within_query.difference >= 0 else pair.turned())
+    several = len(audit.facts["groups"]) > 2
+    for measure in measures_of(audit):
+        best = _clearest(audit, measure, "within_query")
         if not any(best):
             continue
-        label = "irrelevant items" if measure == "equalized_odds" else notion_title(measure)
-        level = 1 - audit.confidence
-        gaps = [None if pair is None else pair.within_query for pair in best]
-        rows.append((label, *("–" if gap is None else number(gap.difference) for gap in gaps)))
-        rows.append((_level(audit), *("–" if gap is None else f"{gap.low:.3f}–{gap.high:.3f}" for gap in gaps)))
-        rows.append(("  p, corrected", *("–" if gap is None else p_value(gap.adjusted) for gap in gaps)))
-        shown = [pair if pair is not None and pair.within_query.p <= level else None for pair in best]
-        rows.append(("  favoured", *("none shown" if pair is None else name_cell(pair.a, NAME) for pair in shown)))
-        if len(audit.facts["groups"]) > 2:
-            rows.append(("  over", *("none shown" if pair is None else name_cell(pair.b, NAME) for pair in shown)))
-    several = " The clearest pair of groups is shown." if len(audit.facts["groups"]) > 2 else ""
-    note = f"Each list by itself: what the ranker does with the lists it got.{several}"
+
+        def row(label: str, words: Callable[[Pair], str], best: list[Pair | None] = best) -> tuple[str, ...]:
+            return label, *(NONE if pair is None else words(pair) for pair in best)
+
+        rows += [
+            row(notion_words(measure), lambda pair: number(pair.within_query.difference)),
+            row(_level(audit), lambda pair: f"{pair.within_query.low:.3f}, {pair.within_query.high:.3f}"),
+            row("  p, corrected", lambda pair: p_value(pair.within_query.adjusted)),
+            *_ahead(audit, best, "within_query", several=several),
+            row("  got (even shares)", lambda pair: f"{count(pair.observed)} ({count(pair.expected)})"),
+            row("  lists", lambda pair: f"{pair.lists:,}"),
+        ]
+    note = "Each list by itself: what the ranker does with the lists it got."
+    if several:
+        note += " The clearest pair of groups is shown; the CSV and the JSON have them all."
     return Section("Within queries (0 is even)", (), _head(audit), tuple(rows), note)
 
 
@@ -156,23 +183,17 @@ def _categories(audit: Audit) -> Section:
     rows = [
         (
             name_cell(row.category, 2 * NAME) + (" (set aside)" if row.set_aside else ""),
-            f"{row.number:,.8g}",
-            f"{row.selected:,.6g}",
+            count(row.number),
+            count(row.selected),
+            count(row.expected),
             three_digits(row.rate),
             "–" if row.ratio is None else f"{row.ratio:.2f}",
         )
         for row in audit.categories
         if row.k == audit.main_k
     ]
-    head = ("", "items", f"in the top {audit.main_k}", "rate", "ratio to the highest")
+    head = ("", "items", f"in the top {audit.main_k}", "in random order", "rate", "ratio to the highest")
     return Section(f"Impact ratios at k = {audit.main_k}", (), head, tuple(rows))
-
-
-def _ahead(finding: Finding, name: str | None) -> str:
-    """A group where a gap is shown; "differs" where the strata disagree."""
-    if not finding.shown:
-        return "none shown"
-    return "differs" if name is None else name_cell(name, NAME)
 
 
 def _rates(audit: Audit) -> Section:
@@ -180,12 +201,23 @@ def _rates(audit: Audit) -> Section:
     for stratum in dict.fromkeys(rate.stratum for rate in audit.rates):
         for group in dict.fromkeys(rate.group for rate in audit.rates):
             cells = [rate.interval for rate in audit.rates if (rate.stratum, rate.group) == (stratum, group)]
-            rows.append((f"{stratum.removesuffix(' rows')}: {tidy(group)}", *(number(cell.estimate) for cell in cells)))
+            items = _items(audit, stratum, group)
+            rows.append(
+                (f"{stratum.removesuffix(' rows')}: {tidy(group)}{items}", *(number(cell.estimate) for cell in cells))
+            )
             rows.append((_level(audit), *(span(cell.low, cell.high) for cell in cells)))
         if stratum == "all rows":
             rows += _with_interval(audit, TITLES["four_fifths"], audit.find("four_fifths"))
             rows.append(("  four-fifths rule", *(_short(verdict) for verdict in audit.four_fifths().values())))
     return Section("How often items of each group are in the top k", (), _head(audit), tuple(rows))
+
+
+def _items(audit: Audit, stratum: str, group: str) -> str:
+    """The number of a group's items in a stratum."""
+    for pair in audit.pairs:
+        if pair.stratum == stratum and group in (pair.a, pair.b):
+            return f" ({count(pair.count_a if group == pair.a else pair.count_b)})"
+    return ""
 
 
 def _short(verdict: str) -> str:
@@ -249,7 +281,7 @@ def _comparison(audit: Audit) -> Section:
 
 def as_text(audit: Audit, heading: str) -> str:
     """Lay the sections out as plain text, 80 columns wide unless names or many cut-offs need more."""
-    parts = [tidy(heading), "", *textwrap.wrap(summary(audit), WIDTH)]
+    parts = [tidy(heading), "", *textwrap.wrap(summary(audit), WIDTH), *textwrap.wrap(verdict_line(audit), WIDTH)]
     for section in sections(audit):
         parts += ["", section.heading, "─" * len(section.heading)]
         for sentence in section.sentences:
@@ -280,7 +312,7 @@ def _text_table(section: Section) -> list[str]:
 
 def as_markdown(audit: Audit, heading: str) -> str:
     """Lay the sections out as Markdown."""
-    parts = [f"# {_escaped(tidy(heading))}", "", _escaped(summary(audit))]
+    parts = [f"# {_escaped(tidy(heading))}", "", _escaped(summary(audit)), "", f"**{_escaped(verdict_line(audit))}**"]
     for section in sections(audit):
         parts += ["", f"## {section.heading}", ""]
         parts += [f"- {_escaped(sentence)}" for sentence in section.sentences]

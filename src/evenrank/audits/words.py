@@ -90,12 +90,17 @@ def _four_fifths(audit: Audit) -> str:
     low = ratios[k]
     compared = [row for row in audit.categories if row.k == k and row.ratio is not None]
     behind, ahead = (choose(compared, key=lambda row: row.rate) for choose in (min, max))
+    named = (
+        ""
+        if low.estimate >= 1
+        else (
+            f": {quoted(behind.category)} {count(behind.selected)} of {count(behind.number)}, "
+            f"{quoted(ahead.category)} {count(ahead.selected)} of {count(ahead.number)}"
+        )
+    )
     return (
         f"Four-fifths rule (the lowest group's rate at least {FOUR_FIFTHS:g} of the highest's): {'; '.join(parts)}. "
-        f"The lowest ratio is {low.estimate:.2f} ({low.low:.2f} to {low.high:.2f}), at k = {k}: "
-        f"{quoted(behind.category)} {count(behind.selected)} of {count(behind.number)}, "
-        f"{quoted(ahead.category)} {count(ahead.selected)} of "
-        f"{count(ahead.number)}."
+        f"The lowest ratio is {low.estimate:.2f} ({low.low:.2f} to {low.high:.2f}), at k = {k}{named}."
     )
 
 

@@ -186,8 +186,8 @@ def _within_line(audit: Audit, pair: Pair, scale: Scale, several: bool) -> Line:
 def _ratio(gap: Gap) -> str:
     if gap.ratio != gap.ratio:
         return NONE
-    kind = "odds" if gap.ratio_kind == "odds ratio" else "rates"
-    return f"{_short(gap.ratio)} ({_short(gap.ratio_low)} to {_short(gap.ratio_high)}), {kind}"
+    odds = " (odds)" if gap.ratio_kind == "odds ratio" else ""
+    return f"{_short(gap.ratio)}, {_short(gap.ratio_low)} to {_short(gap.ratio_high)}{odds}"
 
 
 def _short(value: float) -> str:
