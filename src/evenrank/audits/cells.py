@@ -130,11 +130,15 @@ class PairLists:
     def lists(self, value: int, cut: int, clusters: tuple[NDArray[np.int64], ...]) -> Lists:
         """Give what the tests are computed from, for one value and cut-off."""
         sums, squares = (self.stratum.sums(kind, value, cut) for kind in ("sums", "squares"))
-        return Lists(
+        arrays = [
             *self.rows,
             self._spread(sums, 0),
             self._spread(sums, 1),
             self._spread(squares, 0) + self._spread(squares, 1),
+        ]
+        unit = self.stratum.summary.unit
+        return Lists(
+            *(arrays if unit == 1 else [array / unit for array in arrays]),
             tuple(codes[self.queries] for codes in clusters),
             bool(self.stratum.summary.whole[value, cut]),
         )
