@@ -76,6 +76,10 @@ class Stratum:
             self._taken[place] = self.take(getattr(self.summary, kind)[value, cut])
         return self._taken[place]
 
+    def forget(self) -> None:
+        """Drop the sums taken so far; they are taken again when asked for."""
+        self._taken.clear()
+
     @cached_property
     def _by_group(self) -> list[NDArray[np.int64]]:
         """The cells of each group, in the order of the lists."""
