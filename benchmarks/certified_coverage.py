@@ -67,7 +67,7 @@ class Hard:
 
 HARD = (
     Hard("some lists weigh 100", longest=1200, heavy=100.0),
-    Hard("the same weights × 100", longest=120_000, heavy=10_000.0),
+    Hard("some lists weigh 10,000", longest=120_000, heavy=10_000.0),
     Hard("lists of 2 to 40", longest=40, lengths=(2, 40)),
 )
 

@@ -179,3 +179,22 @@ def test_weights_and_soft_groups_are_audited_without_exact_laws():
     soft = er.audit(scores, data.with_membership(chances, ["x", "y"]), [1, 3])
     assert {pair.within_query.method for pair in soft.pairs} <= {"cluster t", "none"}
     assert soft.text()
+
+
+def test_the_unit_of_weights_does_not_matter():
+    scores, data, _ = rows()
+    weight = np.random.default_rng(1).random(data.n_rows)
+    labels = np.array([*data.group_names, None], object)[data.group]
+    audits = [
+        er.audit(
+            data.to_stored(scores),
+            er.RankingData.from_arrays(
+                data.features, data.relevance, labels, data.query_ids[data.query_of_row], sample_weight=weight * unit
+            ),
+            [1, 3],
+        )
+        for unit in (1.0, 2.0**-12)
+    ]
+    one, other = ([(pair.pooled.p, pair.within_query.p) for pair in audit.pairs] for audit in audits)
+    assert np.allclose(one, other, rtol=1e-6)
+    assert audits[0].verdict == audits[1].verdict

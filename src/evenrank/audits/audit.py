@@ -23,7 +23,7 @@ from evenrank.intervals import METHODS, REPLICATES, check_confidence
 from evenrank.planning import Noticeable
 
 __all__ = ["GAPS", "QUALITY", "RATIO", "UNLABELLED", "Audit", "audit"]
-HELD = 3 << 25  # bytes of sums that are worked on at a time
+HELD = 3 << 26  # bytes of sums that are worked on at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +318,7 @@ def audit(
     _need_groups(data.n_groups)
     cuts = tuple(sorted({check_k(k) for k in ks}))
     ranked = Ranked(scores, data, cluster=cluster, labelled=labelled, items=items)
-    at_once = max(1, HELD // (32 * max(1, ranked.n_cells)))
+    at_once = max(1, HELD // (64 * max(1, ranked.n_cells)))
     batches = (cuts[j : j + at_once] for j in range(0, len(cuts), at_once))
     result = Audit(**run.over((ranked.summary(batch) for batch in batches), cuts))
     if against is None:

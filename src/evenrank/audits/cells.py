@@ -76,6 +76,10 @@ class Stratum:
             self._taken[place] = self.take(getattr(self.summary, kind)[value, cut])
         return self._taken[place]
 
+    def forget(self) -> None:
+        """Drop the sums taken so far; they are taken again when asked for."""
+        self._taken.clear()
+
     @cached_property
     def _by_group(self) -> list[NDArray[np.int64]]:
         """The cells of each group, in the order of the lists."""
@@ -130,11 +134,15 @@ class PairLists:
     def lists(self, value: int, cut: int, clusters: tuple[NDArray[np.int64], ...]) -> Lists:
         """Give what the tests are computed from, for one value and cut-off."""
         sums, squares = (self.stratum.sums(kind, value, cut) for kind in ("sums", "squares"))
-        return Lists(
+        arrays = [
             *self.rows,
             self._spread(sums, 0),
             self._spread(sums, 1),
             self._spread(squares, 0) + self._spread(squares, 1),
+        ]
+        unit = self.stratum.summary.unit
+        return Lists(
+            *(arrays if unit == 1 else [array / unit for array in arrays]),
             tuple(codes[self.queries] for codes in clusters),
             bool(self.stratum.summary.whole[value, cut]),
         )

@@ -58,7 +58,11 @@ class Tests:
             self.wider[pair.measure, pair.k, pair.a, pair.b] = wider
         for question, answer in answers.items():
             self.z[question].append(answer.z if getattr(pair, question).decidable else np.nan)
-            self.residuals[question].append(_binned(answer.residuals))
+            kept = self.residuals[question]
+            if len(self.pairs) <= MOST_CORRELATED:
+                kept.append(_binned(answer.residuals))
+            else:
+                kept.clear()
 
     def ends(self, pair: Pair) -> Ends:
         """Give the ends of the pooled difference and of the ratio, at the confidence of all pairs at once."""
@@ -72,7 +76,8 @@ class Tests:
             known = np.flatnonzero(~np.isnan(z))
             values = np.full(len(z), np.nan)
             if len(known):
-                values[known] = _corrected(z[known], [self.residuals[question][j] for j in known])
+                kept = self.residuals[question]
+                values[known] = _corrected(z[known], [kept[j] for j in known] if kept else None)
             pairs = [
                 replace(pair, **{question: replace(getattr(pair, question), adjusted=float(value))})
                 for pair, value in zip(pairs, values, strict=True)
@@ -100,9 +105,9 @@ def _wider(gap: Pooled, confidence: float, wider: float) -> Ends:
     return max(-1.0, low), min(1.0, high), ratio_low, ratio_high
 
 
-def _corrected(z: NDArray[np.float64], residuals: list[Residuals]) -> NDArray[np.float64]:
+def _corrected(z: NDArray[np.float64], residuals: list[Residuals] | None) -> NDArray[np.float64]:
     """Correct for many tests by their correlations, or, where these would take much room, by Holm's method."""
-    if len(z) <= MOST_CORRELATED:
+    if residuals is not None:
         return adjusted(z, residuals)
     from scipy.special import ndtr
 
@@ -158,6 +163,7 @@ class Tester:
                 place = self.statistics.stratum(stratum).pair(a, b)
                 for measure, _, value in (row for row in tested if row[1] == stratum):
                     self._over_cuts(tests, place, measure, VALUES.index(value), wider, main_k)
+            self.statistics.stratum(stratum).forget()
 
     def _over_cuts(self, tests: Tests, place: PairLists, measure: str, value: int, wider: float, main_k: int) -> None:
         longest = int(self.summary.lengths.max())

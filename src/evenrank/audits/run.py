@@ -43,7 +43,7 @@ class Run:
         facts: dict[str, Any] = {}
         notes: list[str] = []
         labelled, main_k = True, ks[0]
-        for number, given in enumerate(summaries):
+        for given in summaries:
             aside = self._set_aside(given)
             summary = given.without_groups(aside) if len(aside) else given
             if summary.n_groups < 2:
@@ -56,7 +56,7 @@ class Run:
             labelled = summary.labelled
             gaps = GAPS if labelled else UNLABELLED
             batch = facts_of(summary)
-            if number == 0:
+            if not facts:
                 facts = batch
                 main_k = min(ks, key=lambda k: (abs(2 * k - facts["median_list"]), k))
                 self._warn_empty(statistics, [gap for gap in gaps if gap in NOTIONS])
@@ -74,6 +74,7 @@ class Run:
                 replicates=self.replicates,
                 seed=self.seed,
             )
+            del given, summary, statistics, tester  # before the next cut-offs take their room
         return {
             "facts": facts,
             "ks": ks,

@@ -208,10 +208,19 @@ class Summary:
         return np.bincount(self.group, self.count, minlength=self.n_groups).astype(np.float64)
 
     @cached_property
+    def unit(self) -> float:
+        """The mean weight of an item of known group; tests count in it, so that only the weights' ratios matter."""
+        total = float(self.count.sum())
+        return float(self.weight.sum()) / total if self.weighted and total > 0 else 1.0
+
+    @cached_property
     def whole(self) -> NDArray[np.bool_]:
         """Whether every x of a value is 0 or 1 and no row has a weight, (2, K)."""
-        same = (self.sums == self.squares).all(axis=2) & (self.sums == np.rint(self.sums)).all(axis=2)
-        return np.asarray(same & (not self.weighted))
+        whole = np.zeros(self.sums.shape[:2], bool)
+        for place in np.ndindex(whole.shape):
+            sums = self.sums[place]
+            whole[place] = not self.weighted and bool((sums == self.squares[place]).all() and (sums % 1 == 0).all())
+        return whole
 
     def without_groups(self, codes: NDArray[np.int64]) -> Summary:
         """Give the same lists with some groups taken as unknown; the others keep their codes' order."""
