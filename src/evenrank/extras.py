@@ -18,6 +18,7 @@ EXTRA_OF = {
     "onnxruntime": "encoder",
     "safetensors": "encoder",
     "tokenizers": "encoder",
+    "xlsxwriter": "xlsx",
 }
 
 

@@ -223,13 +223,13 @@ class Audit:
 
     def text(self, title: str = "Audit") -> str:
         """Write plain text, 80 columns wide."""
-        from evenrank.audits.sections import as_text
+        from evenrank.audits.layout import as_text
 
         return as_text(self, title)
 
     def markdown(self, title: str = "Audit") -> str:
         """Write Markdown."""
-        from evenrank.audits.sections import as_markdown
+        from evenrank.audits.layout import as_markdown
 
         return as_markdown(self, title)
 

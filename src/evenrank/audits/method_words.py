@@ -1,12 +1,14 @@
-"""Which statistical methods an audit used, how often and why, in words."""
+"""How an audit's numbers were made, in words: the methods, how often and why, and what they were made from."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenrank.audits.pair import QUESTIONS
+from evenrank.wording import tidy
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
@@ -78,3 +80,12 @@ def families(audit: Audit) -> list[str]:
     if audit.method == "bootstrap":
         sentences.append("Intervals of gaps, rates and quality in the tables by k are from resampled queries.")
     return sentences
+
+
+def made_facts(made: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """List what a result was made from and with, each fact with its name."""
+    facts = [(f"File {file['name']}", f"SHA-256 {file['sha256']}") for file in made.get("files", ())]
+    for name, label in (("command", "Command"), ("date", "Date"), ("evenrank", "evenrank"), ("seed", "Seed")):
+        if name in made:
+            facts.append((label, str(made[name])))
+    return [(tidy(name), tidy(text)) for name, text in facts]

@@ -1,11 +1,10 @@
-"""An audit as sections of sentences and tables, which text, Markdown and HTML only lay out."""
+"""An audit as sections of sentences and tables, which text, Markdown and HTML lay out."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenrank.audits.notable import by_clearness, measures_of
 from evenrank.audits.pair_words import count, notion_words
@@ -31,10 +30,8 @@ if TYPE_CHECKING:
     from evenrank.audits.pair import Pair
     from evenrank.audits.parts import Finding
 
-WIDTH = 80
 NAME = 12
 QUERY = 14
-WRAP: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False}
 
 
 @dataclass(frozen=True)
@@ -277,59 +274,3 @@ def _comparison(audit: Audit) -> Section:
     level = f"{1 - audit.confidence:.2g}"
     note = f"Paired by query. p is corrected for the number of lines; below {level} the change is more than chance."
     return Section("Compared with the other ranking", (), head, tuple(rows), note)
-
-
-def as_text(audit: Audit, heading: str) -> str:
-    """Lay the sections out as plain text, 80 columns wide unless names or many cut-offs need more."""
-    parts = [tidy(heading), "", *textwrap.wrap(summary(audit), WIDTH), *textwrap.wrap(verdict_line(audit), WIDTH)]
-    for section in sections(audit):
-        parts += ["", section.heading, "─" * len(section.heading)]
-        for sentence in section.sentences:
-            parts += textwrap.wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  ", **WRAP)
-        parts += _text_table(section)
-        parts += textwrap.wrap(section.note, WIDTH, **WRAP)
-    return "\n".join(line.rstrip() for line in parts) + "\n"
-
-
-def _text_table(section: Section) -> list[str]:
-    if not section.rows:
-        return []
-    table = [section.head, *section.rows]
-    widths = [max(len(row[j]) for row in table) for j in range(len(section.head))]
-    # A label that leaves the numbers no room stands on a line of its own.
-    room = max(WIDTH - sum(widths[1:]) - 2 * (len(widths) - 1), 20)
-    widths[0] = max(len(row[0]) for row in table if len(row[0]) <= room)
-    lines = []
-    for row in table:
-        label = row[0]
-        if len(label) > widths[0]:
-            lines.append(label)
-            label = ""
-        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join([label.ljust(widths[0]), *cells]))
-    return lines
-
-
-def as_markdown(audit: Audit, heading: str) -> str:
-    """Lay the sections out as Markdown."""
-    parts = [f"# {_escaped(tidy(heading))}", "", _escaped(summary(audit)), "", f"**{_escaped(verdict_line(audit))}**"]
-    for section in sections(audit):
-        parts += ["", f"## {section.heading}", ""]
-        parts += [f"- {_escaped(sentence)}" for sentence in section.sentences]
-        if section.rows:
-            parts += [_line(section.head), "|".join(["", "---", *["---:"] * (len(section.head) - 1), ""])]
-            parts += [_line(row) for row in section.rows]
-        if section.note:
-            parts += ["", section.note]
-    return "\n".join(parts) + "\n"
-
-
-def _line(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(_escaped(cell.strip()) for cell in cells) + " |"
-
-
-def _escaped(text: str) -> str:
-    """Names from a file as they are, not as Markdown; code in backticks stays code."""
-    for mark in "\\|*_<>[]#":
-        text = text.replace(mark, "\\" + mark)
-    return text

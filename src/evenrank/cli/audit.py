@@ -13,18 +13,21 @@ from numpy.typing import NDArray
 
 import evenrank as er
 from evenrank.audits.audit import GAPS, RATIO, UNLABELLED, Audit
+from evenrank.audits.layout import made_as
 from evenrank.audits.tables import tidy_table
+from evenrank.audits.workbook import sheets, workbook
 from evenrank.checks import choose
 from evenrank.cli import common, options, process, show
 from evenrank.cli.guard import Output
 from evenrank.cli.provenance import provenance
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, one_line
+from evenrank.extras import require
 from evenrank.io.files import write_whole
 from evenrank.io.registry import format_of
 from evenrank.measures import parse_measure
 
-FORMATS = {"text": ".txt", "json": ".json", "md": ".md", "html": ".html", "csv": ".csv"}
+FORMATS = {"text": ".txt", "json": ".json", "md": ".md", "html": ".html", "csv": ".csv", "xlsx": ".xlsx"}
 MANY_NUMBERS = 100  # as group labels, from which a column is taken for a quantity
 
 
@@ -100,6 +103,10 @@ def audit(
 ) -> None:
     """Say how evenly rankings treat the groups, in whose favour and how sure. Needs scores or ranks, no model."""
     shape = _output_format(format, out, as_json)
+    if shape == "xlsx":
+        if out is None:
+            raise ConfigError("--format xlsx makes a workbook, which must go to a file; got none. Name it with -o.")
+        require("xlsxwriter")  # before the work, not after it
     limits = [_limit(text) for text in fail_over or []]
     trec = (input_format or format_of(file)) == "trec"
     if trec and group is not None:
@@ -163,7 +170,7 @@ def audit(
     if no_examples:
         audits = {name: report.without_examples() for name, report in audits.items()}
     read_files = [*file, *(path for path in (compare, qrels, groups) if path is not None)]
-    _give(audits, shape, out, file, provenance(read_files) if shape == "json" else {})
+    _give(audits, shape, out, file, {} if shape == "csv" else provenance(read_files))
     over = [text for name, report in audits.items() for text in _over(report, limits, name if len(audits) > 1 else "")]
     for text in over:
         process.say(one_line(text))
@@ -283,6 +290,10 @@ def _keys(data: RankingData, file: Path) -> list[tuple[str, str]]:
 
 
 def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Path], made: dict[str, Any]) -> None:
+    if shape == "xlsx" and out is not None:
+        write_whole(out, workbook(sheets(audits, made)))
+        show.line(f"The audit: {out}")
+        return
     several = len(audits) > 1
     titles = {name: one_line(f"Audit of {file[0].name}" + (f" by {name}" if several else "")) for name in audits}
     if shape == "json":
@@ -292,12 +303,13 @@ def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Pat
     elif shape == "csv":
         text = tidy_table(audits).write_csv()
     elif shape == "html":
-        text = er.audit_page([(titles[name], report) for name, report in audits.items()])
+        text = er.audit_page([(titles[name], report) for name, report in audits.items()], made=made)
     else:
         text = "\n".join(
             report.markdown(titles[name]) if shape == "md" else report.text(titles[name])
             for name, report in audits.items()
         )
+        text += made_as(made, markdown=shape == "md")
     if out is None:
         sys.stdout.write(text)
         return

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenrank.audits.audit import Audit, audit
-from evenrank.audits.method_words import families, methods_used
+from evenrank.audits.method_words import families, made_facts, methods_used
 from evenrank.audits.notable import Tally
 from evenrank.audits.pair_words import count, notions_and_cuts, untold_pairs
 from evenrank.audits.sections import Section, further_sections, summary
@@ -156,14 +156,12 @@ def _methods(audit: Audit) -> Table | None:
 
 def _provenance(audit: Audit, made: Mapping[str, Any]) -> list[tuple[str, str]]:
     """How the numbers were made, fact by fact."""
-    facts = [(f"File {file['name']}", f"SHA-256 {file['sha256']}") for file in made.get("files", ())]
-    for name, label in (("command", "Command"), ("date", "Date"), ("evenrank", "Version"), ("seed", "Seed")):
-        if name in made:
-            facts.append((label, str(made[name])))
-    facts.append(("Confidence", f"{audit.confidence:.0%}"))
-    facts.append(("Intervals", audit.method))
-    facts.append(("Certified bounds", "rest on queries being independent and none having been used in training"))
-    return [(tidy(name), tidy(text)) for name, text in facts]
+    return [
+        *made_facts(made),
+        ("Confidence", f"{audit.confidence:.0%}"),
+        ("Intervals", f"{audit.method}; see the methods used, above"),
+        ("Certified bounds", "rest on queries being independent and none having been used in training"),
+    ]
 
 
 Audit.page = staticmethod(audit_page)

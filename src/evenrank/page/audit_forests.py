@@ -30,7 +30,7 @@ def rates(audit: Audit, k: int) -> Forest:
     lines = []
     for row in listed:
         interval = intervals.get(row.category)
-        mark = interval and Mark.of(scale, interval.estimate, interval.low, interval.high, "rate")
+        mark = None if interval is None else Mark.of(scale, interval.estimate, interval.low, interval.high, "rate")
         lines.append(
             Line(
                 tidy(row.category) + (" (set aside)" if row.set_aside else ""),
