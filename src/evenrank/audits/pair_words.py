@@ -95,7 +95,7 @@ def _two(audit: Audit, decided: list[Pair], question: str) -> str:
         gaps = [getattr(pair, question) for pair in unshown]
         most = max(max(-gap.low, gap.high) for gap in gaps)
         parts.append(
-            f"{'No' if parts else 'no'} gap is shown at k = {_cuts(unshown)}, where one of up to {most:.3f} would go "
+            f"{'No' if parts else 'no'} gap is shown at k = {_cuts(unshown)}, where one of up to {most:.3f} could go "
             "unnoticed."
         )
     return " ".join(parts)

@@ -189,7 +189,7 @@ def _categories(audit: Audit) -> Section:
         for row in audit.categories
         if row.k == audit.main_k
     ]
-    head = ("", "items", f"in the top {audit.main_k}", "in random order", "rate", "ratio to the highest")
+    head = ("", "items", f"in the top {audit.main_k}", "in random order", "rate", "ratio to highest")
     return Section(f"Impact ratios at k = {audit.main_k}", (), head, tuple(rows))
 
 

@@ -57,7 +57,11 @@ def _level(audit: Audit) -> str:
 
 def ends(low: float, high: float) -> str:
     """Write the ends of an interval that may lie below 0."""
-    return NONE if low != low or high != high else f"{low:.3f} to {high:.3f}"
+    return NONE if low != low or high != high else f"{_three(low)} to {_three(high)}"
+
+
+def _three(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}"
 
 
 def within_queries(audit: Audit) -> tuple[Forest | None, Forest | None]:
