@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenrank.audits.cells import PairLists, Recurring, SummaryStatistics, pairs_of
 from evenrank.audits.pair import QUESTIONS, Gap, Pair
 from evenrank.audits.summary import VALUES, Summary
-from evenrank.comparisons import holm
+from evenrank.comparison_totals import holm
 from evenrank.inference import Lists, Pooled, Residuals, adjusted, pooled, ratio_rule, within
 from evenrank.inference import Rate as GroupRate
 from evenrank.intervals import student
