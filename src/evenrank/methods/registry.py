@@ -15,8 +15,14 @@ def share_grid() -> NDArray[np.float64]:
     return np.arange(50) / 50
 
 
+def gain_grid() -> NDArray[np.float64]:
+    """List the controller's gains: 0 and then thrice and ten times as much, up to far too much."""
+    return np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
+
+
 ALPHA = Strength("alpha", "weight of evenness in training", strength_grid)
 GAMMA = Strength("gamma", "weight of evenness in training", strength_grid)
+GAIN = Strength("gain", "how hard the running gap is pushed back", gain_grid)
 SHARE = Strength("p", "share asked for", share_grid, below=1)
 
 BLIND, AWARE = Sees(), Sees(group_at_serving=True)
@@ -137,6 +143,22 @@ METHODS = {
         _fastar("fastar_unadjusted", "FA*IR, unadjusted", "FA*IR without the adjustment", adjust=False),
         _fastar(
             "fastar_larger", "FA*IR, larger protected", "FA*IR with the larger group as the protected one", larger=True
+        ),
+        Method(
+            "controller",
+            "controller",
+            "lists served in turn, each shifted against the gap of those before it",
+            kind=POST,
+            model="",
+            strength=GAIN,
+            sees=Sees(group_at_serving=True, other_lists=True),
+            home=("evenrank.rerankers.controller", "FairController"),
+            run=runs.controller,
+            knobs=("notion", "gain"),
+            settings=("value", "limit", "memory", *TRAINING),
+            by_notion=True,
+            by_k=True,
+            saves=False,
         ),
         _boosted(
             "lightgbm",
