@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,12 +58,13 @@ class Table:
         """
         quality, error = mean_and_error(self.quality[:, repeats], self.spread)
         violation, ratio = (mean_and_error(table[:, repeats])[0] for table in (self.violation, self.ratio))
-        return Means(quality, error, violation, ratio, self.base, self._ends(repeats))
+        return Means(quality, error, violation, ratio, self.base, self._ends)
 
-    def _ends(self, repeats: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The weakest strength of each exact path from which on nothing changes in any of the repeats, (rows,)."""
+    @cached_property
+    def _ends(self) -> NDArray[np.bool_]:
+        """The weakest strength of each exact path from which on nothing changes in any repeat, (rows,)."""
         out = np.zeros(len(self.strength), bool)
-        values = np.concatenate([part[:, repeats] for part in (self.quality, self.violation, self.ratio)], axis=1)
+        values = np.concatenate([self.quality, self.violation, self.ratio], axis=1)
         for method in dict.fromkeys(self.method[self.exact].tolist()):
             rows = np.flatnonzero(self.method == method)
             rows = rows[np.argsort(self.strength[rows], kind="stable")]
