@@ -159,18 +159,18 @@ def _table(
         return np.vstack([of[name][1][:, [present.index(repeat) for repeat in shared]] for of, present in parts])
 
     strengths = [of["fold"][0] for of in columns.values()]
-    method = np.repeat(np.array(list(methods), dtype=object), [len(grid) for grid in strengths])
+    of_row = np.repeat(np.array(list(methods), dtype=object), [len(grid) for grid in strengths])
     strength = np.concatenate(strengths)
     solved = sweep.about.solver == "exact"
     table = Table(
-        method=method,
+        method=of_row,
         strength=strength,
         quality=stacked(f"{quality}@{k}"),
         violation=stacked(f"{notion}@{k}"),
         ratio=stacked(f"{RATIO}@{k}"),
         spread=sweep.spread,
-        base=int(np.flatnonzero((method == baseline) & (strength == 0))[0]),
-        exact=np.array([solved and name in METHODS and METHODS[name].has_exact_path for name in method.tolist()]),
+        base=int(np.flatnonzero((of_row == baseline) & (strength == 0))[0]),
+        exact=np.array([solved and name in METHODS and METHODS[name].has_exact_path for name in of_row.tolist()]),
     )
     return table, [fold for fold, _ in shared]
 

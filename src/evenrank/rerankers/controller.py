@@ -83,7 +83,7 @@ class FairController:
 
     Examples
     --------
-    >>> controller = FairController("dp", k=1)
+    >>> controller = FairController("dp", k=1, gain=20)
     >>> [controller.rank([2.0, 1.0], ["a", "b"]).tolist() for _ in range(4)]
     [[0, 1], [1, 0], [0, 1], [1, 0]]
     """
