@@ -55,6 +55,13 @@ def test_parts_in_any_order_give_the_audit_of_the_whole(seed, text):
         assert as_text(er.audit(first.merge(*others))) == whole
 
 
+def test_cut_offs_one_by_one_give_the_same_audit(monkeypatch):
+    scores, data, user = rows(3)
+    whole = as_text(er.audit(Summary.of(scores, data, [1, 2, 3, 9], cluster=user)))
+    monkeypatch.setattr("evenrank.audits.audit.HELD", 1)
+    assert as_text(er.audit(scores, data, [1, 2, 3, 9], cluster=user)) == whole
+
+
 def test_update_adds_lists_and_a_group_may_come_late():
     scores, data, _ = rows()
     early = data.query_ids < 30

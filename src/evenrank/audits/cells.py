@@ -141,10 +141,15 @@ class PairLists:
             self._spread(squares, 0) + self._spread(squares, 1),
         ]
         unit = self.stratum.summary.unit
+        a, b, x_a, x_b, both = arrays if unit == 1 else (array / unit for array in arrays)
         return Lists(
-            *(arrays if unit == 1 else [array / unit for array in arrays]),
-            tuple(codes[self.queries] for codes in clusters),
-            bool(self.stratum.summary.whole[value, cut]),
+            a,
+            b,
+            x_a,
+            x_b,
+            both,
+            clusters=tuple(codes[self.queries] for codes in clusters),
+            whole=bool(self.stratum.summary.whole[value, cut]),
         )
 
     def items(self, lists: Lists, values: NDArray[np.float64], recurring: Recurring) -> ItemSums:

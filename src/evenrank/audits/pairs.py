@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenrank.audits.cells import PairLists, Recurring, SummaryStatistics, pairs_of
 from evenrank.audits.pair import QUESTIONS, Gap, Pair
 from evenrank.audits.summary import VALUES, Summary
-from evenrank.comparisons import holm
+from evenrank.comparison_totals import holm
 from evenrank.inference import Lists, Pooled, Residuals, adjusted, pooled, ratio_rule, within
 from evenrank.inference import Rate as GroupRate
 from evenrank.intervals import student
@@ -69,15 +69,21 @@ class Tests:
         return self.wider.get((pair.measure, pair.k, pair.a, pair.b)) or _ends(pair.pooled)
 
     def corrected(self) -> list[Pair]:
-        """Give the pairs with p-values corrected for all that can be decided, question by question."""
-        pairs = self.pairs
+        """Give the pairs with p-values corrected for all that can be decided, question by question.
+
+        Their order does not depend on which cut-offs were tested together.
+        """
+        seen: dict[Any, int] = {}
+        keys = [(seen.setdefault((one.measure, one.stratum, one.a, one.b), len(seen)), one.k) for one in self.pairs]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        pairs = [self.pairs[j] for j in order]
         for question in QUESTIONS:
-            z = np.array(self.z[question])
+            z = np.array(self.z[question])[order]
             known = np.flatnonzero(~np.isnan(z))
             values = np.full(len(z), np.nan)
             if len(known):
                 kept = self.residuals[question]
-                values[known] = _corrected(z[known], [kept[j] for j in known] if kept else None)
+                values[known] = _corrected(z[known], [kept[order[j]] for j in known] if kept else None)
             pairs = [
                 replace(pair, **{question: replace(getattr(pair, question), adjusted=float(value))})
                 for pair, value in zip(pairs, values, strict=True)

@@ -15,8 +15,14 @@ def share_grid() -> NDArray[np.float64]:
     return np.arange(50) / 50
 
 
+def gain_grid() -> NDArray[np.float64]:
+    """List the controller's gains, after 0 for the untouched ranking: from too small to too large."""
+    return np.array([0.0, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0])
+
+
 ALPHA = Strength("alpha", "weight of evenness in training", strength_grid)
 GAMMA = Strength("gamma", "weight of evenness in training", strength_grid)
+GAIN = Strength("gain", "how hard the running gap is pushed back", gain_grid)
 SHARE = Strength("p", "share asked for", share_grid, below=1)
 
 BLIND, AWARE = Sees(), Sees(group_at_serving=True)
@@ -29,7 +35,9 @@ LINEAR = ("solver", "loss", "ridge", "group_aware", "verbose")
 TRAINING = ("loss", "ridge", "fit_intercept", "learning_rate", "max_iter", "epochs", "batch_queries", "batch_items")
 
 
-def _regularized(name: str, label: str, title: str, *, scope: str = "amortized", aware: bool = False) -> Method:
+def _regularized(
+    name: str, label: str, title: str, *, scope: str = "amortized", aware: bool = False, **others: str
+) -> Method:
     return Method(
         name,
         label,
@@ -40,9 +48,9 @@ def _regularized(name: str, label: str, title: str, *, scope: str = "amortized",
         model="linear",
         strength=ALPHA,
         sees=AWARE if aware else BLIND,
-        knobs=(*FAIRNESS, *LINEAR),
-        settings=TRAINING,
-        fixed={"scope": scope} | ({"group_aware": True} if aware else {}),
+        knobs=tuple(knob for knob in (*FAIRNESS, *LINEAR) if knob not in others),
+        settings=tuple(option for option in TRAINING if option not in others),
+        fixed={"scope": scope} | ({"group_aware": True} if aware else {}) | others,
         by_notion=True,
     )
 
@@ -120,6 +128,19 @@ METHODS = {
         _regularized(
             "amortized_aware", "amortized, group seen", "as amortized, the model seeing the group itself", aware=True
         ),
+        _regularized(
+            "centered",
+            "centered",
+            "as amortized, gaps of the scores less their query's mean, which alone can change a ranking",
+            target="centered",
+        ),
+        _regularized(
+            "centered_pairwise",
+            "centered, pairwise",
+            "as centered, trained on differences within queries",
+            target="centered",
+            loss="pairwise",
+        ),
         _deltr("deltr", "DELTR", "ListNet with a penalty on disparate exposure"),
         _deltr("deltr_aware", "DELTR, group seen", "DELTR with the protected flag as a feature", aware=True),
         _deltr(
@@ -129,6 +150,22 @@ METHODS = {
         _fastar("fastar_unadjusted", "FA*IR, unadjusted", "FA*IR without the adjustment", adjust=False),
         _fastar(
             "fastar_larger", "FA*IR, larger protected", "FA*IR with the larger group as the protected one", larger=True
+        ),
+        Method(
+            "controller",
+            "controller",
+            "lists served in turn, each shifted against the gap of those before it",
+            kind=POST,
+            model="",
+            strength=GAIN,
+            sees=Sees(group_at_serving=True, other_lists=True),
+            home=("evenrank.rerankers.controller", "FairController"),
+            run=runs.controller,
+            knobs=("notion", "gain"),
+            settings=("value", "limit", "memory", *TRAINING),
+            by_notion=True,
+            by_k=True,
+            saves=False,
         ),
         _boosted(
             "lightgbm",
