@@ -155,14 +155,15 @@ def test_four_fifths_verdict(lists, verdict):
 def test_words_for_a_gap_and_for_none():
     scores, data = simple([["a", "b"]] * 50 + [["b", "a"]] * 10)
     shown = " ".join(er.audit(scores, data, [1]).conclusions())
-    assert 'Items of "a" are more often in the top 1 than those of "b" (83.3% against 16.7%)' in shown
+    assert '"a" is ahead of "b" at k = 1' in shown
+    assert "83.3% against 16.7%" in shown
     assert "In short: uneven." in shown
     scores, data = simple([["a", "b"], ["b", "a"]] * 10)
     audit = er.audit(scores, data, [1])
     told = " ".join(audit.conclusions())
     (gap,) = audit.find("demographic_parity")
     assert "In short: no gap is shown in these 20 queries. That is not proof of evenness" in told
-    assert f"no gap is shown at k = 1, where one of up to {gap.interval.high:.3f} would go unnoticed" in told
+    assert f"no gap is shown at k = 1, where one of up to {gap.interval.high:.3f} could go unnoticed" in told
     assert "about" in told.partition("What now")[2]
     assert "In short: uneven" not in told
 
@@ -285,15 +286,6 @@ def test_hostile_names_stay_text_in_every_format():
     widths = {line.replace("\\|", "").count("|") for line in rows}
     assert len(widths) <= 3
     assert "<script" not in audit.markdown().replace("\\<", "")
-
-
-def test_page_draws_each_interval(data, scores):
-    audit = er.audit(scores, data, [5])
-    page = audit.html()
-    assert page.count('class="track"') == 4
-    for one in audit.findings:
-        if one.leads:
-            assert f"{one.interval.estimate:.3f} ({one.interval.low:.3f}–{one.interval.high:.3f})" in page
 
 
 def test_audit_is_silent_about_what_is_ordinary(data, scores):

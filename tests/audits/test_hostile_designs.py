@@ -323,4 +323,4 @@ def test_groups_that_never_meet_cannot_be_told_within_queries():
     assert words[0].startswith("In short: cannot tell whether the ranker is even. No list holds rows of both groups.")
     assert "from that alone the ranker's part is not shown" in words[0]
     untold = [text for text in words if text.startswith("Cannot be told within queries")]
-    assert '"a" and "b" (120 and 360 items) at k = 3' in untold[0]
+    assert '"a" and "b" (120 and 360 items), demographic parity at k = 3' in untold[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -139,3 +140,34 @@ def test_recurring_items_can_be_left_out_of_account(run, save, logged):
     path = save(again, "rows.csv")
     assert "Items recur" in run("audit", path, "--k", "5").out
     assert "Items recur" not in run("audit", path, "--k", "5", "--no-items").out
+
+
+@pytest.mark.parametrize("suffix", ["txt", "md", "html", "json", "csv"])
+def test_no_examples_names_no_query_in_any_format(run, save, unfair, suffix):
+    path = save(unfair.with_columns(qid="secret-" + pl.col("qid").cast(pl.String)), "rows.csv")
+    assert run("audit", path, "--k", "3", "-o", f"open.{suffix}").code == 0
+    assert run("audit", path, "--k", "3", "--no-examples", "-o", f"closed.{suffix}").code == 0
+    assert ("secret-" in Path(f"open.{suffix}").read_text(encoding="utf-8")) == (suffix != "csv")
+    assert "secret-" not in Path(f"closed.{suffix}").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("suffix", ["txt", "md", "html"])
+def test_documents_say_how_they_were_made(run, save, unfair, suffix):
+    path = save(unfair, "rows.csv")
+    assert run("audit", path, "--k", "3", "-o", f"a.{suffix}").code == 0
+    text = Path(f"a.{suffix}").read_text(encoding="utf-8")
+    assert "How the numbers were made" in text
+    assert hashlib.sha256(Path(path).read_bytes()).hexdigest() in text
+    assert f"a.{suffix}" in text  # the command
+
+
+def test_a_workbook_needs_its_extra_and_a_file(run, save, unfair, monkeypatch):
+    path = save(unfair, "rows.csv")
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    found = run("audit", path, "-o", "a.xlsx")
+    assert found.code == 2
+    assert found.lines == ["evenrank: xlsxwriter is not installed. Run: pip install 'evenrank[xlsx]'"]
+    assert not Path("a.xlsx").exists()
+    found = run("audit", path, "--format", "xlsx")
+    assert found.code == 2
+    assert "Name it with -o" in found.lines[0]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evenrank.audits.notable import Tally, by_clearness, measures_of
 from evenrank.audits.pair_words import count, notion_words
 from evenrank.page.forest import KINDS, Block, Forest, Line, Mark, Scale
-from evenrank.wording import FOUR_FIFTHS, NONE, p_value, quoted, signed, three_digits, tidy
+from evenrank.wording import FOUR_FIFTHS, NONE, name_cell, p_value, quoted, signed, three_digits
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
@@ -33,7 +33,7 @@ def rates(audit: Audit, k: int) -> Forest:
         mark = None if interval is None else Mark.of(scale, interval.estimate, interval.low, interval.high, "rate")
         lines.append(
             Line(
-                tidy(row.category) + (" (set aside)" if row.set_aside else ""),
+                name_cell(row.category, 60) + (" (set aside)" if row.set_aside else ""),
                 (mark,),
                 (
                     count(row.number),
