@@ -158,7 +158,8 @@ def test_documents_say_how_they_were_made(run, save, unfair, suffix):
     text = Path(f"a.{suffix}").read_text(encoding="utf-8")
     assert "How the numbers were made" in text
     assert hashlib.sha256(Path(path).read_bytes()).hexdigest() in text
-    assert f"a.{suffix}" in text  # the command
+    assert "Command" in text
+    assert f"evenrank: {er.__version__}" in text or f"<td>{er.__version__}</td>" in text
 
 
 def test_a_workbook_needs_its_extra_and_a_file(run, save, unfair, monkeypatch):

@@ -112,13 +112,12 @@ def _gaps(audit: Audit) -> Section:
     mixed = any(abs(pair.mix_part) >= 0.0005 for pair in audit.pairs)
     for measure in dict.fromkeys(MeasureAt.of(certificate.measure).name for certificate in audit.certificates):
         rows += _with_interval(audit, TITLES[measure] + (" (largest pair)" if several else ""), audit.find(measure))
-        if measure == "equalized_odds":
-            continue
-        best = _clearest(audit, measure, "pooled")
-        rows += _ahead(audit, best, "pooled", several=several)
-        if mixed:
-            rows.append(("  the ranker's part", *(signed(pair.ranker_part) if pair else NONE for pair in best)))
-            rows.append(("  query mix", *(signed(pair.mix_part) if pair else NONE for pair in best)))
+        if measure != "equalized_odds":  # its strata are tested one by one
+            best = _clearest(audit, measure, "pooled")
+            rows += _ahead(audit, best, "pooled", several=several)
+            if mixed:
+                rows.append(("  the ranker's part", *(signed(pair.ranker_part) if pair else NONE for pair in best)))
+                rows.append(("  query mix", *(signed(pair.mix_part) if pair else NONE for pair in best)))
         if several:
             rows.append(("  mean over pairs", *(number(f.interval.estimate) for f in audit.find(measure, "mean"))))
     notes = ["Names are of the clearest pair; the largest gap may be that of a small group."] if several else []
@@ -189,8 +188,9 @@ def _categories(audit: Audit) -> Section:
         for row in audit.categories
         if row.k == audit.main_k
     ]
-    head = ("", "items", f"in the top {audit.main_k}", "in random order", "rate", "ratio to highest")
-    return Section(f"Impact ratios at k = {audit.main_k}", (), head, tuple(rows))
+    head = ("", "items", f"in the top {audit.main_k}", "at random", "rate", "ratio")
+    note = "Ratio: to the highest rate. At random: how many there would be if each list were shuffled."
+    return Section(f"Impact ratios at k = {audit.main_k}", (), head, tuple(rows), note)
 
 
 def _rates(audit: Audit) -> Section:

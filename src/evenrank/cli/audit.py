@@ -170,7 +170,7 @@ def audit(
     if no_examples:
         audits = {name: report.without_examples() for name, report in audits.items()}
     read_files = [*file, *(path for path in (compare, qrels, groups) if path is not None)]
-    _give(audits, shape, out, file, {} if shape == "csv" else provenance(read_files))
+    _give(audits, shape, out, file, provenance(read_files) if out is not None or shape in ("json", "html") else {})
     over = [text for name, report in audits.items() for text in _over(report, limits, name if len(audits) > 1 else "")]
     for text in over:
         process.say(one_line(text))
@@ -309,7 +309,8 @@ def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Pat
             report.markdown(titles[name]) if shape == "md" else report.text(titles[name])
             for name, report in audits.items()
         )
-        text += made_as(made, markdown=shape == "md")
+        if out is not None:  # what is printed depends on the rows alone
+            text += made_as(made, markdown=shape == "md")
     if out is None:
         sys.stdout.write(text)
         return
