@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenrank.audits.notable import Bracket, brackets
 from evenrank.page.skeleton import Row, Table
-from evenrank.wording import name_cell, tidy
+from evenrank.wording import name_cell
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
@@ -38,7 +38,7 @@ def curve(audit: Audit) -> dict[str, Any] | None:
     high = next(limit for limit in (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) if top <= limit + 1e-9)
     lines = [
         Drawn(
-            tidy(name),
+            name_cell(name, 60),
             number,
             _path([part.shares[name] / high for part in parts]),
             _path([part.expected[name] / high for part in parts]),
