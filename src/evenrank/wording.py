@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 FOUR_FIFTHS = 0.8  # of the highest group's selection rate, which the four-fifths rule asks of every other
 ROUNDING = 1e-12  # no number that is printed is smaller, but for rounding
+MOST_GROUPS = 12  # that a line names
 NONE = "–"  # stands for what is not defined
 # How a spreadsheet knows a formula; tabs and line ends before it are dropped.
 FORMULAS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -157,7 +158,9 @@ def shares(groups: Mapping[str, float]) -> str:
     >>> shares({"a": 0.2, "b": 0.8})
     'a 20%, b 80%'
     """
-    return ", ".join(f"{tidy(name)} {share:.0%}" for name, share in groups.items())
+    largest = sorted(groups, key=lambda name: -groups[name])[:MOST_GROUPS]
+    named = [f"{tidy(name)} {share:.0%}" for name, share in groups.items() if name in largest]
+    return ", ".join(named) + (f" and {len(groups) - len(named)} more" if len(groups) > len(named) else "")
 
 
 def data_line(

@@ -193,3 +193,38 @@ def test_text_and_markdown_have_the_order_of_the_page(six):
         assert len(places) == len(headings)
         assert places == sorted(places)
         assert "within queries (the ranker) uneven; pooled (what the groups get) uneven" in " ".join(text.split())
+
+
+def test_the_lists_are_blamed_only_where_the_query_mix_is_certain():
+    filled = "look at how the lists are filled"
+    apart = audited([["a", "a", "a"]] * 40 + [["b"] * 9] * 40, [3])
+    assert apart.verdict == {"pooled": "uneven", "within_query": "cannot tell"}
+    assert filled in " ".join(told(apart).next)
+    # The same in every list, and few clusters: the gap is the ranker's or chance, never the query mix.
+    lists = [["a", "a", "b", "b"]] * 30 + [["a", "b", "a", "b"]] * 10
+    few = audited(lists, [2], cluster=np.repeat(np.arange(40) % 5, 4))
+    unsure = with_gaps(few, "within_query", decidable=False, reason="Few are selected.")
+    unsure = with_gaps(unsure, "pooled", decidable=True, p=1e-6, adjusted=1e-5)
+    assert unsure.verdict == {"pooled": "uneven", "within_query": "cannot tell"}
+    assert filled not in " ".join(told(unsure).next)
+    assert "cannot be told from these data" in " ".join(told(unsure).next)
+
+
+def test_no_plan_is_made_from_lists_that_say_nothing():
+    groups = np.tile(["a", "a", "b", "b"], 10)
+    data = er.RankingData.from_arrays(np.zeros((40, 0)), np.zeros(40), groups, np.repeat(np.arange(10), 4))
+    tied = er.audit(np.zeros(40), data, [1, 2], labelled=False)
+    assert tied.verdict["within_query"] == "cannot tell"
+    assert told(tied).next == []
+    assert "would show" in " ".join(told(audited([["a", "b"], ["b", "a"]] * 10, [1])).next)
+
+
+def test_many_groups_are_named_in_part_and_counted_in_full():
+    rng = np.random.default_rng(1)
+    names = np.array([f"group {number:02}" for number in range(30)])
+    audit = audited([list(names[rng.permutation(30)]) for _ in range(40)], [5])
+    text = audit.text()
+    assert " and 18 more" in text
+    assert "Of 30 groups, the 6 with the lowest rates at k = 5" in " ".join(text.split())
+    assert len(text.splitlines()) < 180
+    assert len(audit.impact_ratios()) == 30

@@ -73,10 +73,20 @@ def ranker_ends(pair: Pair) -> tuple[float, float]:
     return gap.low * times, gap.high * times
 
 
+def is_query_mix(pair: Pair) -> bool:
+    """Tell whether at least half of a pooled gap, its group ahead first, is the query mix for certain.
+
+    It is if even the upper end of the ranker's part leaves it so, or if the groups never meet in a list.
+    """
+    if not pair.lists:
+        return pair.mix_part >= pair.pooled.difference / 2
+    return pair.within_query.decidable and ranker_ends(pair)[1] <= pair.pooled.difference / 2
+
+
 def _whose(pair: Pair, queries: int) -> str:
-    """Say that a pooled gap is the query mix, if at least half of it is whatever the ranker's part may be."""
+    """Say whose a pooled gap is, as far as that can be told."""
     low, high = ranker_ends(pair)
-    if pair.within_query.decidable and high <= pair.pooled.difference / 2:
+    if pair.within_query.decidable and is_query_mix(pair):
         return f": as far as these {queries:,} queries tell, it is the query mix, not the ranker"
     if not pair.within_query.decidable or math.isnan(high):
         return ". Whether the clearest one is the ranker's or the query mix cannot be told"

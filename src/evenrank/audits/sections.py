@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evenrank.audits.parts import Finding
 
 NAME = 12
+MOST_GROUPS = 12  # that a table names
 QUERY = 14
 
 
@@ -138,6 +139,21 @@ def _clearest(audit: Audit, measure: str, question: str) -> list[Pair | None]:
     return best
 
 
+def _groups_named(audit: Audit) -> tuple[list[str], str]:
+    """The groups that tables name, in their order: all, or of many those with the lowest and the highest rates."""
+    compared = [row for row in audit.categories if row.k == audit.main_k and not row.set_aside]
+    names = [row.category for row in compared]
+    if len(names) <= MOST_GROUPS:
+        return names, ""
+    ordered = [row.category for row in sorted(compared, key=lambda row: row.rate)]
+    kept = {*ordered[: MOST_GROUPS // 2], *ordered[-(MOST_GROUPS // 2) :]}
+    note = (
+        f"Of {len(names)} groups, the {MOST_GROUPS // 2} with the lowest rates at k = {audit.main_k} and the "
+        f"{MOST_GROUPS // 2} with the highest; the JSON has them all."
+    )
+    return [name for name in names if name in kept], note
+
+
 def _ahead(audit: Audit, best: list[Pair | None], question: str, *, several: bool) -> list[tuple[str, ...]]:
     """Rows that name who is ahead of whom, where that is shown."""
     level = 1 - audit.confidence
@@ -176,6 +192,7 @@ def _within(audit: Audit) -> Section:
 
 def _categories(audit: Audit) -> Section:
     """Each group's number, rate and ratio to the highest rate."""
+    named, more = _groups_named(audit)
     rows = [
         (
             name_cell(row.category, 2 * NAME) + (" (set aside)" if row.set_aside else ""),
@@ -186,17 +203,18 @@ def _categories(audit: Audit) -> Section:
             "–" if row.ratio is None else f"{row.ratio:.2f}",
         )
         for row in audit.categories
-        if row.k == audit.main_k
+        if row.k == audit.main_k and (row.set_aside or row.category in named)
     ]
     head = ("", "items", f"in the top {audit.main_k}", "at random", "rate", "ratio")
-    note = "Ratio: to the highest rate. At random: how many there would be if each list were shuffled."
+    note = f"Ratio: to the highest rate. At random: how many there would be if each list were shuffled. {more}".rstrip()
     return Section(f"Impact ratios at k = {audit.main_k}", (), head, tuple(rows), note)
 
 
 def _rates(audit: Audit) -> Section:
     rows: list[tuple[str, ...]] = []
+    named, note = _groups_named(audit)
     for stratum in dict.fromkeys(rate.stratum for rate in audit.rates):
-        for group in dict.fromkeys(rate.group for rate in audit.rates):
+        for group in named:
             cells = [rate.interval for rate in audit.rates if (rate.stratum, rate.group) == (stratum, group)]
             items = _items(audit, stratum, group)
             rows.append(
@@ -206,7 +224,7 @@ def _rates(audit: Audit) -> Section:
         if stratum == "all rows":
             rows += _with_interval(audit, TITLES["four_fifths"], audit.find("four_fifths"))
             rows.append(("  four-fifths rule", *(_short(verdict) for verdict in audit.four_fifths().values())))
-    return Section("How often items of each group are in the top k", (), _head(audit), tuple(rows))
+    return Section("How often items of each group are in the top k", (), _head(audit), tuple(rows), note)
 
 
 def _items(audit: Audit, stratum: str, group: str) -> str:

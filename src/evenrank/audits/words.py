@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenrank.audits.headline import in_short
+from evenrank.audits.headline import in_short, is_query_mix
+from evenrank.audits.notable import by_clearness
 from evenrank.audits.pair_words import count, shown_sentences, untold
 from evenrank.intervals import FEW
 from evenrank.measures import MeasureAt
@@ -195,6 +196,12 @@ def _next(audit: Audit) -> list[str]:
             "beforehand.",
             _plan(audit),
         ]
+    if verdict["pooled"] == "uneven" and not is_query_mix(by_clearness(audit.pairs, "pooled")[0]):
+        return [
+            "What now: whether the ranker or the query mix makes the pooled gap cannot be told from these data. "
+            "Collect more queries, from more users if they are clusters, before changing the ranker or the lists.",
+            _plan(audit),
+        ]
     if verdict["pooled"] == "uneven":
         return [
             "What now: look at how the lists are filled (which queries are asked, retrieval, filters). Another order "
@@ -206,7 +213,10 @@ def _next(audit: Audit) -> list[str]:
 def _plan(audit: Audit) -> str:
     """Say what these data could have noticed, for the pair of groups that they know best."""
     numbers = {category.category: category.number for category in audit.categories}
-    plans = [plan for plan in audit.plans if math.isfinite(plan.smallest_gap)]
+    decided = {(f"{pair.measure}@{pair.k}", pair.a, pair.b) for pair in audit.pairs if pair.within_query.decidable}
+    plans = [
+        plan for plan in audit.plans if 0 < plan.smallest_gap < 1 and (plan.measure, plan.group, plan.other) in decided
+    ]
     if not plans:
         return ""
     best = max(plans, key=lambda plan: min(numbers[plan.group], numbers[plan.other]))

@@ -261,9 +261,9 @@ def _parts_line(audit: Audit, pair: Pair, scale: Scale) -> Line:
             p_value(gap.adjusted),
             signed(pair.ranker_part),
             signed(pair.mix_part),
-            f"{pair.rate_a:.3f}, {pair.rate_b:.3f} per item"
+            f"{pair.rate_a:.3f} and {pair.rate_b:.3f} per item"
             if exposure
-            else f"{_of(pair.selected_a, pair.count_a)}, {_of(pair.selected_b, pair.count_b)}",
+            else f"{_of(pair.selected_a, pair.count_a)} and {_of(pair.selected_b, pair.count_b)}",
         ),
     )
 
