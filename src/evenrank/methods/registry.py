@@ -15,12 +15,19 @@ def share_grid() -> NDArray[np.float64]:
     return np.arange(50) / 50
 
 
+def part_grid() -> NDArray[np.float64]:
+    """List the parts 0, 0.1, …, 1 of a full change."""
+    return np.arange(11) / 10
+
+
 ALPHA = Strength("alpha", "weight of evenness in training", strength_grid)
 GAMMA = Strength("gamma", "weight of evenness in training", strength_grid)
 SHARE = Strength("p", "share asked for", share_grid, below=1)
+PART = Strength("strength", "part of the full change", part_grid, most=1)
 
 BLIND, AWARE = Sees(), Sees(group_at_serving=True)
 RERANKS = Sees(group_at_training=False, group_at_serving=True, labels=False)
+ADAPTS = Sees(group_at_serving=True, other_lists=True)
 
 # Options of the commands, by the parameter's name.
 FAIRNESS = ("notion", "alpha", "max_violation", "target", "k")
@@ -85,6 +92,24 @@ def _fastar(name: str, label: str, title: str, *, adjust: bool = True, larger: b
     )
 
 
+def _offset(name: str, label: str, title: str, sees: Sees) -> Method:
+    return Method(
+        name,
+        label,
+        title,
+        kind=POST,
+        model="",
+        strength=PART,
+        sees=sees,
+        home=("evenrank.rerankers.offset", "GroupOffset"),
+        run=runs.offset,
+        knobs=("notion", "strength", "k"),
+        settings=("max_ndcg_loss", *TRAINING),
+        by_notion=True,
+        by_k=True,
+    )
+
+
 def _boosted(name: str, label: str, title: str, home: tuple[str, str], **quiet: int) -> Method:
     return Method(
         name,
@@ -129,6 +154,13 @@ METHODS = {
         _fastar("fastar_unadjusted", "FA*IR, unadjusted", "FA*IR without the adjustment", adjust=False),
         _fastar(
             "fastar_larger", "FA*IR, larger protected", "FA*IR with the larger group as the protected one", larger=True
+        ),
+        _offset("offset", "offset", "one number per group added to its scores, chosen on the top k", AWARE),
+        _offset(
+            "offset_adaptive",
+            "offset, adaptive",
+            "as offset, chosen anew on the lists to be ranked, without labels",
+            ADAPTS,
         ),
         _boosted(
             "lightgbm",
