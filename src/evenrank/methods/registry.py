@@ -24,10 +24,12 @@ ALPHA = Strength("alpha", "weight of evenness in training", strength_grid)
 GAMMA = Strength("gamma", "weight of evenness in training", strength_grid)
 SHARE = Strength("p", "share asked for", share_grid, below=1)
 PART = Strength("strength", "part of the full change", part_grid, most=1)
+THETA = Strength("theta", "part of the full change", part_grid, most=1)
 
 BLIND, AWARE = Sees(), Sees(group_at_serving=True)
 RERANKS = Sees(group_at_training=False, group_at_serving=True, labels=False)
 ADAPTS = Sees(group_at_serving=True, other_lists=True)
+UNLABELLED = Sees(group_at_serving=True, labels=False)
 
 # Options of the commands, by the parameter's name.
 FAIRNESS = ("notion", "alpha", "max_violation", "target", "k")
@@ -110,6 +112,32 @@ def _offset(name: str, label: str, title: str, sees: Sees) -> Method:
     )
 
 
+def _mapped(
+    name: str,
+    label: str,
+    title: str,
+    home: tuple[str, str],
+    strength: Strength,
+    sees: Sees,
+    *,
+    knobs: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (),
+) -> Method:
+    return Method(
+        name,
+        label,
+        title,
+        kind=POST,
+        model="",
+        strength=strength,
+        sees=sees,
+        home=home,
+        run=runs.mapped,
+        knobs=(strength.name, *knobs),
+        settings=(*settings, *TRAINING),
+    )
+
+
 def _boosted(name: str, label: str, title: str, home: tuple[str, str], **quiet: int) -> Method:
     return Method(
         name,
@@ -161,6 +189,32 @@ METHODS = {
             "offset, adaptive",
             "as offset, chosen anew on the lists to be ranked, without labels",
             ADAPTS,
+        ),
+        _mapped(
+            "quantile_match",
+            "quantile match",
+            "protected items get the others' score of the same percentile",
+            ("evenrank.rerankers.quantiles", "QuantileMatch"),
+            PART,
+            UNLABELLED,
+            knobs=("protected",),
+        ),
+        _mapped(
+            "quantile_barycentre",
+            "quantile barycentre",
+            "groups' scores moved to their common distribution (CFA)",
+            ("evenrank.rerankers.quantiles", "QuantileBarycentre"),
+            THETA,
+            UNLABELLED,
+        ),
+        _mapped(
+            "eopp_transform",
+            "opportunity transform",
+            "relevant items of all groups get one distribution of scores",
+            ("evenrank.rerankers.opportunity", "EqualOpportunityTransform"),
+            PART,
+            AWARE,
+            settings=("n_quantiles",),
         ),
         _boosted(
             "lightgbm",

@@ -105,7 +105,8 @@ class MapReranker(ScoreReranker):
         self._check_fitted("save")
         header = model_file.header(self)
         maps = [
-            None if name not in self.maps_ else [part.tolist() for part in self.maps_[name]] for name in self.group_names_
+            None if name not in self.maps_ else [part.tolist() for part in self.maps_[name]]
+            for name in self.group_names_
         ]
         return header | {"maps": maps, "sentinels": [self._centre, self._reach]}
 

@@ -30,8 +30,8 @@ class GroupOffset(ScoreReranker):
     """A re-ranker that adds one number per group, chosen on the gap of the top k itself.
 
     The gap of the top k changes only where an item passes another one, so its smallest value over all offsets is found
-    exactly for two groups (see `evenrank.rerankers.moving`); for more, groups and pairs of groups are moved in turn, from
-    several starts, until no such move lowers the gap. Of equal gaps the smallest offset is taken.
+    exactly for two groups (see `evenrank.rerankers.moving`); for more, groups and pairs of groups are moved in turn,
+    from several starts, until no such move lowers the gap. Of equal gaps the smallest offset is taken.
 
     It may see the group at training and at serving.
 
@@ -42,18 +42,18 @@ class GroupOffset(ScoreReranker):
     k : int or sequence of int
         The cut-off; of several, the mean of their gaps is made small.
     strength : float
-        The part of the full offsets that is used, from 0 (nothing changes) to 1. A part of the offset, and not a part of
-        the gap, because it has a meaning for any number of groups and keeps the order of methods' strengths: more strength
-        is always a longer shift in the same direction.
+        The part of the full offsets that is used, from 0 (nothing changes) to 1. It is a part of the offsets and not
+        of the gap: that has a meaning for any number of groups, and more strength is always a longer shift in the same
+        direction.
     max_ndcg_loss : float, optional
-        The most NDCG at the largest k that may be lost on the rows of `fit`: the offsets are cut, in steps of one twentieth,
-        until it is kept. Without labels (`adapt`), the expected relevance stands for the labels.
+        The most NDCG at the largest k that may be lost on the rows of `fit`: the strength is capped, in steps of one
+        twentieth, at the largest that keeps it. Without labels (`adapt`), the expected relevance stands for them.
 
     Attributes
     ----------
     offsets_ : dict
-        The number of each group. The largest group of the rows of `fit` has 0 (of groups equally large, the one with the
-        higher median score, then the first in order); so has an unknown group.
+        The number of each group. The largest group of the rows of `fit` has 0 (of groups equally large, the one with
+        the higher median score, then the first in order); so has an unknown group.
     gap_before_, gap_after_ : float
         The gap on the rows of `fit`, or the expected one of `adapt`, without and with the offsets.
 
@@ -135,9 +135,9 @@ class GroupOffset(ScoreReranker):
     def adapt(self, scores: ArrayLike, data: RankingData) -> GroupOffset:
         """Choose the offsets anew on lists without labels.
 
-        Where the notion asks for labels, the chance that a row is relevant stands for them: a rising function of the score
-        that `fit` learned. Labels in ``data`` are not looked at. A group that these lists lack keeps its offset. Where they
-        have fewer than two groups all do, and a `DataWarning` says so.
+        Where the notion asks for labels, the chance that a row is relevant stands for them: a rising function of the
+        score that `fit` learned. Labels in ``data`` are not looked at. A group that these lists lack keeps its offset.
+        Where they have fewer than two groups all do, and a `DataWarning` says so.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ from evenrank.row_checks import as_array
 
 
 class EqualOpportunityTransform(MapReranker):
-    """Maps each group's scores so that its relevant items have the distribution that all groups' have (Nandy et al., 2021).
+    """Maps scores so that the relevant items of all groups have one distribution (Nandy et al., 2021).
 
     For each group the quantiles of its relevant items' scores are mapped to their probabilities, and every score of the
     group goes through that map: linear between the quantiles, flat outside. It may see the group at training and at
@@ -27,7 +27,7 @@ class EqualOpportunityTransform(MapReranker):
     n_quantiles : int
         The number of steps between the quantiles.
     original_scale : bool
-        Bring the probabilities back to the scale of the scores, by the quantiles of all transformed and all original ones.
+        Bring the probabilities back to the scale of the scores, by the quantiles of all transformed and original ones.
     strength : float
         The part of the way, from 0 (nothing changes) to 1; below 1 only on the original scale.
     bias_cap : float
@@ -72,8 +72,8 @@ class EqualOpportunityTransform(MapReranker):
         data : RankingData
             The rows, with relevance and groups; each row counts once.
         position : array-like, optional
-            Where each row was shown, from 1, (n,), in the caller's order, if relevance is clicks. Relevant rows then count
-            with the inverse of the bias of their position, which is estimated from the rows.
+            Where each row was shown, from 1, (n,), in the caller's order, if relevance is clicks. Relevant rows then
+            count with the inverse of the bias of their position, which is estimated from the rows.
 
         Returns
         -------

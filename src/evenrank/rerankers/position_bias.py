@@ -16,9 +16,9 @@ def position_bias(
 ) -> NDArray[np.float64]:
     """Estimate the bias of each position relative to the first.
 
-    The items shown at position j are weighted to look like those at j − 1, by the ratio of the densities of their scores
-    (at most ``cap``); what their share of clicks is then lower by is the bias between the two, and the product of these
-    ratios is the bias of a position.
+    The items shown at position j are weighted to look like those at j − 1, by the ratio of the densities of their
+    scores (at most ``cap``). Their share of clicks then, over that at j − 1, is the bias between the two, and the
+    product of these ratios is the bias of a position.
 
     Parameters
     ----------
@@ -41,8 +41,11 @@ def position_bias(
     shown = [score[position == place] for place in range(1, last + 1)]
     clicks = [score[(position == place) & clicked] for place in range(1, last + 1)]
     for place in range(2, last + 1):
-        if not len(clicks[place - 1]) or not len(clicks[place - 2]):
-            raise DataError(f"position {place - (not len(clicks[place - 2]))} has no click, so no bias. Leave out rows from there on.")
+        empty = next((number for number in (place - 1, place) if not len(clicks[number - 1])), None)
+        if empty is not None:
+            raise DataError(
+                f"position {empty} has no click, so its bias is not known. Leave out the rows from there on."
+            )
         here, above = shown[place - 1], shown[place - 2]
         at = clicks[place - 1]
         ratio = _density(above, at) / np.maximum(_density(here, at), np.finfo(float).tiny)
