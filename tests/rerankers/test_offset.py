@@ -40,16 +40,15 @@ def plain_gap(scores, data, notion, ks):
 
 def every_offset(scores, data, moving):
     """0, every crossing, a number between any two, and one beyond each end."""
-    differences = {
-        a - b for a, g in zip(scores, data.group, strict=True) for b in scores[data.group == moving] if g != moving
-    }
-    at = sorted(differences | {0.0})
-    return [*at, *[(a + b) / 2 for a, b in zip(at, at[1:], strict=False)], at[0] - 1, at[-1] + 1]
+    moves, query = data.group == moving, data.query_of_row
+    meets = (query[:, None] == query) & ~moves[:, None] & moves
+    at = np.unique(np.append((scores[:, None] - scores)[meets], 0.0))
+    return [*at, *(at[1:] + at[:-1]) / 2, at[0] - 1, at[-1] + 1]
 
 
 @st.composite
 def rows(draw, groups=2, unknown=True, levels=LEVELS):
-    n = draw(st.integers(2, 10))
+    n = draw(st.integers(2, 9))
     labels = ["a", "b", "c"][:groups] + ([None] if unknown else [])
     group = draw(
         st.lists(st.sampled_from(labels), min_size=n, max_size=n).filter(lambda some: len(set(some) - {None}) >= 2)
@@ -67,12 +66,12 @@ def fitted(scores, data, notion="dp", k=2, **options):
         warnings.simplefilter("ignore", DataWarning)
         try:
             return er.GroupOffset(notion, k, **options).fit(scores, data)
-        except er.DataError as error:
-            assert "no two groups" in str(error)
+        except er.DataError:
+            assert plain_gap(data.to_stored(scores), data, notion, (2,)) == 0
             return None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(rows(), st.sampled_from(["dp", "eop", "eod"]), st.sampled_from([1, 2, (1, 3)]))
 def test_two_groups_get_the_smallest_gap_of_all_offsets(drawn, notion, k):
     scores, data = drawn
@@ -93,8 +92,8 @@ def test_two_groups_get_the_smallest_gap_of_all_offsets(drawn, notion, k):
     nearest = min(
         abs(c) for c, gap in zip(every_offset(stored, data, moving), gaps, strict=True) if gap <= min(gaps) + 1e-9
     )
-    # The smallest change: it lies in the nearest range, whose inner end is at most one level away.
-    assert chosen <= nearest + 1.25 + 1e-9
+    # It lies in the nearest range, and there at most one step between neighbours, here 3, from the inner end.
+    assert chosen <= nearest + 3 + 1e-9
     assert (chosen == 0) == (nearest == 0)
 
 
@@ -116,7 +115,7 @@ def test_three_groups_come_near_the_best_of_a_grid():
     assert np.mean(lost) <= 0.01
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows(groups=3), st.randoms(use_true_random=False), st.sampled_from([0.5, 4.0]), st.sampled_from([-2.0, 8.0]))
 def test_shuffling_relabelling_and_affine_maps_change_no_ranking(drawn, random, scale, shift):
     scores, data = drawn
@@ -150,9 +149,9 @@ def lists(n=400, length=10, shift=0.8, seed=0, groups=("a", "b")):
 
 @pytest.mark.parametrize("notion", ["dp", "eop", "eod"])
 def test_adapt_never_reads_labels(notion):
-    scores, data = lists()
+    scores, data = lists(n=3000)
     offset = er.GroupOffset(notion, (1, 3)).fit(scores, data)
-    new_scores, new = lists(seed=1, shift=-0.5)
+    new_scores, new = lists(n=3000, seed=1, shift=-0.5)
     adapted = offset.adapt(new_scores, new)
     scrambled = replace(new, relevance=np.random.default_rng(5).permutation(new.relevance) * 3)
     assert offset.adapt(new_scores, scrambled).offsets_ == adapted.offsets_
