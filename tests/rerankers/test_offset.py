@@ -258,7 +258,7 @@ def test_file_round_trip_and_damage(tmp_path):
         "ks": [0],
         "change": [1.0],
         "reference": 9,
-        "chances": {"score": [1, 0], "chance": [0, 1]},
+        "chances": [[[1, 0], [0, 1]]] * 3,
     }.items():
         content = json.loads(path.read_text()) | {key: value}
         content[DIGEST] = digest(content)

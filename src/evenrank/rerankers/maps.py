@@ -125,12 +125,7 @@ class MapReranker(ScoreReranker):
         for label, points in zip(groups, maps, strict=True):
             if points is None:
                 continue
-            if not isinstance(points, list) or len(points) != 2 or not isinstance(points[0], list) or not points[0]:
-                raise DataError(f"{name}: a map must be two lists of numbers. Was the file edited?")
-            x, y = (model_file.numbers("maps", part, len(points[0]), name=name) for part in points)
-            if (np.diff(x) <= 0).any() or (np.diff(y) < 0).any():
-                raise DataError(f"{name}: a map must rise. Was the file edited?")
-            reranker.maps_[label] = x, y
+            reranker.maps_[label] = model_file.rising_points(points, "maps", name=name)
         reranker.group_names_ = groups
         return reranker
 

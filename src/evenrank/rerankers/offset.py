@@ -17,7 +17,7 @@ from evenrank.measures import measure
 from evenrank.notions import NotionLike, as_notion, warn_empty
 from evenrank.rankers import model_file
 from evenrank.rerankers.base import ScoreReranker, Settled, one_column
-from evenrank.rerankers.chances import Chances, RowWeights, expected_weights, labelled_weights
+from evenrank.rerankers.chances import Chances, RowWeights, chance_of_rows, expected_weights, labelled_weights
 from evenrank.rerankers.offset_search import search
 from evenrank.rerankers.scored_lists import ScoredLists
 from evenrank.row_checks import listed
@@ -136,8 +136,9 @@ class GroupOffset(ScoreReranker):
         """Choose the offsets anew on lists without labels.
 
         Where the notion asks for labels, the chance that a row is relevant stands for them: a rising function of the
-        score that `fit` learned. Labels in ``data`` are not looked at. A group that these lists lack keeps its offset.
-        Where they have fewer than two groups all do, and a `DataWarning` says so.
+        score that `fit` learned for each group (for all together where a group has fewer than 50 relevant or irrelevant
+        rows). Labels in ``data`` are not looked at. A group that these lists lack keeps its offset. Where they have
+        fewer than two groups all do, and a `DataWarning` says so.
 
         Parameters
         ----------
@@ -160,7 +161,7 @@ class GroupOffset(ScoreReranker):
             fact = f"the lists to adapt to have no two groups ({names}); the offsets stay as they are."
             warnings.warn(fact, DataWarning, stacklevel=2)
             return new
-        weights = expected_weights(self.notion, known, self.chances_(lists.score))
+        weights = expected_weights(self.notion, known, chance_of_rows(self.chances_, lists.score, group))
         if not present[self._reference]:
             new._reference = lists.largest
         old = self._start + self._change
@@ -251,7 +252,9 @@ class GroupOffset(ScoreReranker):
     def _allowed(self, lists: ScoredLists, *, labelled: bool) -> float:
         """The largest of `PARTS` at which NDCG stays."""
         name = f"ndcg@{self._check()[-1]}"
-        data = lists.data if labelled else replace(lists.data, relevance=self.chances_(lists.score))
+        data = lists.data
+        if not labelled:
+            data = replace(data, relevance=chance_of_rows(self.chances_, lists.score, data.group))
         offsets = [self._start + part * self._change for part in PARTS]
         scores = np.stack([lists.score + self._added(lists.score, data.group, some) for some in offsets], axis=1)
         quality = measure(data.to_caller(scores), data, [name])[name]
@@ -279,7 +282,7 @@ class GroupOffset(ScoreReranker):
             "gaps": [self.gap_before_, self.gap_after_],
             "reference": self._reference,
             "sentinels": [self._centre, self._reach],
-            "chances": {"score": self.chances_.score.tolist(), "chance": self.chances_.chance.tolist()},
+            "chances": [[fit.score.tolist(), fit.chance.tolist()] for fit in self.chances_],
         }
 
     @classmethod
@@ -309,12 +312,10 @@ class GroupOffset(ScoreReranker):
         self._reference = model_file.need(content, "reference", int, name=name)
         if not 0 <= self._reference < len(groups):
             raise DataError(f"{name}: 'reference' must be the number of a group; got {self._reference}.")
-        chances = model_file.need(content, "chances", dict, name=name)
-        points = model_file.need(chances, "score", list, name=name)
-        score = model_file.numbers("score", points, len(points), name=name)
-        chance = model_file.numbers("chance", chances.get("chance"), len(points), name=name)
-        rising = len(points) and (np.diff(score) > 0).all() and (np.diff(chance) >= 0).all()
-        if not rising or chance[0] < 0 or chance[-1] > 1:
-            raise DataError(f"{name}: 'chances' must be rising points of chances. Was the file edited?")
-        self.chances_ = Chances(score, chance)
+        fits = model_file.need(content, "chances", list, name=name)
+        if len(fits) != len(groups):
+            raise DataError(f"{name}: 'chances' must have one entry per group; got {len(fits)} for {len(groups)}.")
+        self.chances_ = tuple(Chances(*model_file.rising_points(fit, "chances", name=name)) for fit in fits)
+        if any(fit.chance[0] < 0 or fit.chance[-1] > 1 for fit in self.chances_):
+            raise DataError(f"{name}: 'chances' must be from 0 to 1. Was the file edited?")
         return self
