@@ -28,9 +28,8 @@ def main(rows: int = 1_000_000, length: int = 50) -> None:
     lists = ScoredLists.of(scores, data)
     fitted = {(notion, k): er.GroupOffset(notion, k).fit_lists(lists) for notion in NOTIONS for k in KS}
     seconds, processor = time.perf_counter() - began, time.process_time() - used
-    print(
-        f"{rows:,} rows in lists of {length}: {len(fitted)} exact fits in {seconds:.2f} s ({processor:.2f} s of processor)"
-    )
+    what = f"{rows:,} rows in lists of {length}: {len(fitted)} exact fits"
+    print(f"{what} in {seconds:.2f} s ({processor:.2f} s of processor)")
 
     used = time.process_time()
     gaps = [er.measure(scores + offset * group, data, ["eop@5"])["eop@5"] for offset in GRID]

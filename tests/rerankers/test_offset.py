@@ -151,11 +151,11 @@ def lists(n=400, length=10, shift=0.8, seed=0, groups=("a", "b")):
 def test_adapt_never_reads_labels(notion):
     scores, data = lists(n=3000)
     offset = er.GroupOffset(notion, (1, 3)).fit(scores, data)
-    new_scores, new = lists(n=3000, seed=1, shift=-0.5)
+    new_scores, new = lists(n=3000, seed=1)
     adapted = offset.adapt(new_scores, new)
     scrambled = replace(new, relevance=np.random.default_rng(5).permutation(new.relevance) * 3)
     assert offset.adapt(new_scores, scrambled).offsets_ == adapted.offsets_
-    # The lists favour the other group now, and the offset turns with them.
+    # Other lists have another best offset.
     assert offset.offsets_ != adapted.offsets_
     before, after = (
         er.measure(s, new, [f"{notion}@3"])[f"{notion}@3"] for s in (new_scores, adapted.rerank(new_scores, new))
