@@ -265,3 +265,25 @@ def test_file_round_trip_and_damage(tmp_path):
         path.with_name("bad.json").write_text(json.dumps(content))
         with pytest.raises(er.DataError, match=r"bad\.json"):
             er.load(path.with_name("bad.json"))
+
+
+def test_a_sweep_runs_them_on_the_base_rankers_scores():
+    data = er.datasets.german_credit("age", lists=30, items=10)
+    folds = np.arange(data.n_queries) % 2
+    names = ["offset", "offset_adaptive", "quantile_match", "quantile_barycentre", "eopp_transform"]
+    result = er.sweep(data, names, ["dp"], ks=[3], folds=folds, strengths=[0.0, 1.0])
+    train, test = data.take(folds != 0), data.take(folds == 0)
+    base = er.fairness_path(train, "dp", [0.0])
+    trained, plain = base.scores(train)[:, 0], base.scores(test)[:, 0]
+    offset = er.GroupOffset("dp", 3).fit(trained, train)
+    expected = {"offset": offset, "offset_adaptive": offset.adapt(plain, test)}
+    for name, one in expected.items():
+        for strength, scores in ((0.0, plain), (1.0, one.rerank(plain, test))):
+            (trial,) = (t for t in result.trials() if (t.method, t.fold, t.strength) == (name, 0, strength))
+            assert trial.values["demographic_parity@3"] == pytest.approx(er.measure(scores, test, ["dp@3"])["dp@3"])
+    for name in names:
+        sees = er.METHODS[name].sees
+        assert sees.group_at_serving
+        assert sees.other_lists == (name == "offset_adaptive")
+    with pytest.raises(er.ConfigError, match="strengths of offset are values of strength at most 1"):
+        er.sweep(data, ["offset"], ["dp"], ks=[3], folds=folds, strengths=[2.0])
