@@ -20,13 +20,22 @@ def gain_grid() -> NDArray[np.float64]:
     return np.array([0.0, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0])
 
 
+def part_grid() -> NDArray[np.float64]:
+    """List the parts 0, 0.1, …, 1 of a full change."""
+    return np.arange(11) / 10
+
+
 ALPHA = Strength("alpha", "weight of evenness in training", strength_grid)
 GAMMA = Strength("gamma", "weight of evenness in training", strength_grid)
 GAIN = Strength("gain", "how hard the running gap is pushed back", gain_grid)
 SHARE = Strength("p", "share asked for", share_grid, below=1)
+PART = Strength("strength", "part of the full change", part_grid, most=1)
+THETA = Strength("theta", "part of the full change", part_grid, most=1)
 
 BLIND, AWARE = Sees(), Sees(group_at_serving=True)
 RERANKS = Sees(group_at_training=False, group_at_serving=True, labels=False)
+ADAPTS = Sees(group_at_serving=True, other_lists=True)
+UNLABELLED = Sees(group_at_serving=True, labels=False)
 
 # Options of the commands, by the parameter's name.
 FAIRNESS = ("notion", "alpha", "max_violation", "target", "k")
@@ -90,6 +99,50 @@ def _fastar(name: str, label: str, title: str, *, adjust: bool = True, larger: b
         larger=larger,
         by_k=True,
         saves=False,
+    )
+
+
+def _offset(name: str, label: str, title: str, sees: Sees) -> Method:
+    return Method(
+        name,
+        label,
+        title,
+        kind=POST,
+        model="",
+        strength=PART,
+        sees=sees,
+        home=("evenrank.rerankers.offset", "GroupOffset"),
+        run=runs.offset,
+        knobs=("notion", "strength", "k"),
+        settings=("max_ndcg_loss", *TRAINING),
+        by_notion=True,
+        by_k=True,
+    )
+
+
+def _mapped(
+    name: str,
+    label: str,
+    title: str,
+    home: tuple[str, str],
+    strength: Strength,
+    sees: Sees,
+    *,
+    knobs: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (),
+) -> Method:
+    return Method(
+        name,
+        label,
+        title,
+        kind=POST,
+        model="",
+        strength=strength,
+        sees=sees,
+        home=home,
+        run=runs.mapped,
+        knobs=(strength.name, *knobs),
+        settings=(*settings, *TRAINING),
     )
 
 
@@ -166,6 +219,39 @@ METHODS = {
             by_notion=True,
             by_k=True,
             saves=False,
+        ),
+        _offset("offset", "offset", "one number per group added to its scores, chosen on the top k", AWARE),
+        _offset(
+            "offset_adaptive",
+            "offset, adaptive",
+            "as offset, chosen anew on the lists to be ranked, without labels",
+            ADAPTS,
+        ),
+        _mapped(
+            "quantile_match",
+            "quantile match",
+            "protected items get the others' score of the same percentile",
+            ("evenrank.rerankers.quantiles", "QuantileMatch"),
+            PART,
+            UNLABELLED,
+            knobs=("protected",),
+        ),
+        _mapped(
+            "quantile_barycentre",
+            "quantile barycentre",
+            "groups' scores moved to their common distribution (CFA)",
+            ("evenrank.rerankers.quantiles", "QuantileBarycentre"),
+            THETA,
+            UNLABELLED,
+        ),
+        _mapped(
+            "eopp_transform",
+            "opportunity transform",
+            "relevant items of all groups get one distribution of scores",
+            ("evenrank.rerankers.opportunity", "EqualOpportunityTransform"),
+            PART,
+            AWARE,
+            settings=("n_quantiles",),
         ),
         _boosted(
             "lightgbm",
