@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenrank as er
+from evenrank.notions import as_notion
 from evenrank.rounding import resolution, to_resolution
 
 pytestmark = pytest.mark.numeric
@@ -126,3 +127,12 @@ def test_the_step_is_a_power_of_two_near_1e_10_of_the_size() -> None:
     assert steps[0] == 0
     assert (np.frexp(steps[1:])[0] == 0.5).all()
     assert ((steps[1:] / sizes[1:] > 1e-10) & (steps[1:] / sizes[1:] < 3e-10)).all()
+
+
+def test_a_sweep_rounds_each_notion_s_models_as_training_them_alone_does() -> None:
+    data, test = few_relevant(3), few_relevant(4)
+    result = er.sweep(data, ["per_query"], ["dp", "eop"], STRENGTHS, [3], test=test)
+    for notion in ("dp", "eop"):
+        alone = er.measure(er.fairness_path(data, notion, STRENGTHS, scope="per_query").scores(test), test, "ndcg@3")
+        _, values = result.along("ndcg@3", as_notion(notion).name, method="per_query", grouping=result.groupings[0])
+        np.testing.assert_allclose(np.ravel(values), alone["ndcg@3"], rtol=0, atol=1e-12)
