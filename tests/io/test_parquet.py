@@ -204,3 +204,12 @@ def test_footers_agree_with_pyarrow_and_damaged_ones_end_in_one_error(tmp_path):
             path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
             with contextlib.suppress(BadFooter):
                 read_footer(path)
+
+
+def test_dates_beyond_the_calendar_are_refused_in_one_line(tmp_path):
+    path = tmp_path / "rows.parquet"
+    beyond = pl.Series("qid", [2**31 - 1, 0], dtype=pl.Int32).cast(pl.Date)
+    table().with_columns(beyond).write_parquet(path)
+    with pytest.raises(DataError, match=r"column 'qid' holds a value that cannot be read \(") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)

@@ -18,6 +18,7 @@ from evenrank.checks import choose
 from evenrank.cli import common, options, process, show
 from evenrank.cli.guard import Output
 from evenrank.cli.provenance import provenance
+from evenrank.cli.spool import title_of
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, one_line
 from evenrank.io.files import write_whole
@@ -284,7 +285,7 @@ def _keys(data: RankingData, file: Path) -> list[tuple[str, str]]:
 
 def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Path], made: dict[str, Any]) -> None:
     several = len(audits) > 1
-    titles = {name: one_line(f"Audit of {file[0].name}" + (f" by {name}" if several else "")) for name in audits}
+    titles = {name: one_line(f"Audit of {title_of(file[0])}" + (f" by {name}" if several else "")) for name in audits}
     if shape == "json":
         plain = {name: report.to_dict() for name, report in audits.items()}
         whole = {"attributes": plain} if several else next(iter(plain.values()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -95,7 +96,7 @@ def failure(path: Path, columns: Sequence[str]) -> str:
                 if trial is None:
                     return ""
                 fresh, trial.used = not trial.used, True
-                answer = trial.ask([str(path), list(columns)])
+                answer = trial.ask([os.path.abspath(path), list(columns)])
                 if answer is not None or fresh:
                     break
                 _end()  # what it read before may have ended it
