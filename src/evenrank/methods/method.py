@@ -115,12 +115,18 @@ class Strength:
         Its default values; 0 is the method's baseline.
     below : float
         Values are smaller than this.
+    full : Callable, optional
+        The strength to take where none is chosen, of the rows to train on.
+    full_meaning : str
+        What that strength is, in a few words.
     """
 
     name: str
     meaning: str
     grid: Callable[[], NDArray[np.float64]]
     below: float = np.inf
+    full: Callable[[RankingData], float] | None = None
+    full_meaning: str = ""
 
 
 @dataclass(frozen=True)

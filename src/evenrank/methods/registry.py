@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.data import RankingData
 from evenrank.linear.path import strength_grid
 from evenrank.methods import runs
-from evenrank.methods.method import IN, POST, Method, Sees, Strength
+from evenrank.methods.method import IN, POST, Method, Sees, Strength, larger_group
+from evenrank.rankers.matching import protected_code
 
 
 def share_grid() -> NDArray[np.float64]:
@@ -15,9 +19,28 @@ def share_grid() -> NDArray[np.float64]:
     return np.arange(50) / 50
 
 
-ALPHA = Strength("alpha", "weight of evenness in training", strength_grid)
-GAMMA = Strength("gamma", "weight of evenness in training", strength_grid)
-SHARE = Strength("p", "share asked for", share_grid, below=1)
+def path_end(train: RankingData) -> float:
+    """Give a strength far beyond α*, from which on an exact path is constant."""
+    return 1e6
+
+
+def protected_share(train: RankingData) -> float:
+    """Give the protected group's share of the rows, which FA*IR then asks for in every prefix."""
+    return float((train.group == protected_code(train, None)).mean())
+
+
+def larger_share(train: RankingData) -> float:
+    """Give the largest group's share of the rows."""
+    return float((train.group == train.group_names.index(larger_group(train))).mean())
+
+
+WEIGHT = "weight of evenness in training"
+ALPHA = Strength("alpha", WEIGHT, strength_grid, full=path_end, full_meaning="α*: the training gap is 0")
+GAMMA = Strength("gamma", WEIGHT, strength_grid)
+# Trees and networks have no end of a path.
+PENALTY = Strength("alpha", WEIGHT, strength_grid)
+SHARE = Strength("p", "share asked for", share_grid, below=1, full=protected_share, full_meaning="the group's share")
+LARGER_SHARE = replace(SHARE, full=larger_share)
 
 BLIND, AWARE = Sees(), Sees(group_at_serving=True)
 RERANKS = Sees(group_at_training=False, group_at_serving=True, labels=False)
@@ -72,7 +95,7 @@ def _fastar(name: str, label: str, title: str, *, adjust: bool = True, larger: b
         title,
         kind=POST,
         model="",
-        strength=SHARE,
+        strength=LARGER_SHARE if larger else SHARE,
         sees=RERANKS,
         home=("evenrank.rerankers.fastar", "FAStar"),
         run=runs.fastar,
@@ -95,7 +118,7 @@ def _boosted(name: str, label: str, title: str, home: tuple[str, str], **quiet: 
         home=home,
         run=runs.boosted,
         kind=IN,
-        strength=ALPHA,
+        strength=PENALTY,
         sees=BLIND,
         knobs=(*FAIRNESS, "scope"),
         settings=None,
@@ -149,7 +172,7 @@ METHODS = {
             home=("evenrank.torch", "FairNeuralRanker"),
             run=runs.neural,
             kind=IN,
-            strength=ALPHA,
+            strength=PENALTY,
             sees=BLIND,
             knobs=(*FAIRNESS, "scope", "verbose"),
             settings=None,
