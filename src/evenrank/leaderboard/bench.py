@@ -22,6 +22,7 @@ from evenrank.io.files import write_whole
 from evenrank.leaderboard.folder import PAGE, SUMMARY, TABLE, TEXT, BenchFolder
 from evenrank.leaderboard.plan import FLOOR, BenchBlock, BenchData, BenchPlan
 from evenrank.leaderboard.result import Bench
+from evenrank.leaderboard.words import markdown
 from evenrank.linear.path import SCALES
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS
@@ -138,7 +139,7 @@ def bench(
         result = Bench.of(folder.config, run_blocks(plan, journal.records, journal, n_jobs, progress))
         write_whole(folder.path / TABLE, result.csv())
         write_whole(folder.path / SUMMARY, dump(result.to_dict(), indent=1))
-        write_whole(folder.path / TEXT, result.markdown())
+        write_whole(folder.path / TEXT, markdown(result))
         write_whole(folder.path / PAGE, result.html())
     return result
 

@@ -21,11 +21,11 @@ from evenrank.leaderboard.plan import FLOOR
 from evenrank.leaderboard.rules import RULES
 from evenrank.methods.method import Sees
 from evenrank.methods.registry import METHODS
-from evenrank.wording import percent
 
 TEXTS = ("data", "method", "rule", "grouping", "notion")
 NUMBERS = ("gap", "base_gap", "pooled", "base_pooled", "quality", "base_quality", "strength")
 COLUMNS = (*TEXTS, "k", "seed", *NUMBERS)
+LEAST_CHANGE = -0.005  # of NDCG@k, for a method to be called the best
 OF_FLOOR = Sees(group_at_serving=True, other_lists=True)
 
 
@@ -175,7 +175,7 @@ class Bench:
 
     def standings(
         self, data: str | None = None, *, notion: str | None = None, grouping: str | None = None
-    ) -> Standings:
+    ) -> list[Standing]:
         """Average over settings, k and seeds, the largest reduction first.
 
         Parameters
@@ -246,30 +246,29 @@ class Bench:
             writer.writerow(["" if value != value else value for value in row])
         return out.getvalue()
 
-    def markdown(self) -> str:
-        """Write the standings as Markdown, one table per data set."""
-        lines = []
-        for data in self.data:
-            lines += [f"**{self.caption(data)}**", ""]
-            lines += [
-                "| method | strength | gap falls by | pooled | NDCG | seconds | may see |",
-                "|---|---|---:|---:|---:|---:|---|",
-            ]
-            for standing in self.standings(data):
-                lines.append("| " + " | ".join(cells(standing)) + " |")
-            lines.append("")
-        return "\n".join([*lines, *notes(self)]) + "\n"
+    def best(self, data: str, *, group_blind: bool, least_change: float = LEAST_CHANGE) -> Standing | None:
+        """Find the largest reduction among methods that keep quality.
 
-    def caption(self, data: str) -> str:
-        """Say what a data set's standings are of."""
-        asked, facts = self.config["asked"], self.config["data"][data]
-        settings = len(asked["data"][data]) * len(asked["notions"])
-        seeds = len({block["seed"] for block in asked["blocks"]})
-        return (
-            f"{data}: {facts['queries']:,} queries, {facts['rows']:,} rows; {settings} "
-            f"{'setting' if settings == 1 else 'settings'}, k = {', '.join(map(str, asked['ks']))}, "
-            f"{asked['folds']} folds, {seeds} {'seed' if seeds == 1 else 'seeds'}"
-        )
+        Parameters
+        ----------
+        data : str
+            The data set.
+        group_blind : bool
+            Among methods that need neither the group nor other lists when they serve; else among the others.
+        least_change : float
+            How NDCG@k may change at least.
+
+        Returns
+        -------
+        Standing or None
+            None if no method of that kind lowers the gap and keeps quality.
+        """
+        for standing in self.standings(data):
+            blind = not (standing.sees.group_at_serving or standing.sees.other_lists)
+            eligible = standing.method != FLOOR and blind == group_blind and standing.reduction > 0
+            if eligible and standing.quality_change >= least_change:
+                return standing
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         """Give what `--json` prints: the configuration and the standings, overall and by setting."""
@@ -294,51 +293,6 @@ class Bench:
     def html(self) -> str:
         """Write the bench as one page that needs no network."""
         return self.page(self)
-
-
-Standings = list[Standing]
-
-
-def cells(standing: Standing) -> list[str]:
-    """Write a standing as the cells of a table: method, strength, reduction, pooled, quality, seconds, what it sees."""
-    spread = "" if np.isnan(standing.sd) else f" ± {100 * standing.sd:.0f}"
-    error = "" if np.isnan(standing.quality_sd) else f" ± {standing.quality_sd:.3f}"
-    return [
-        standing.label,
-        standing.rule,
-        f"{percent(standing.reduction)}{spread}",
-        percent(standing.pooled),
-        f"{standing.quality_change:+.3f}{error}",
-        f"{standing.seconds:.1f}",
-        seen(standing),
-    ]
-
-
-def seen(standing: Standing) -> str:
-    """Say in a few words what the method may see."""
-    if standing.method == FLOOR:
-        return "the reported rows, with labels"
-    sees = standing.sees
-    moments = [
-        name for name, used in (("training", sees.group_at_training), ("serving", sees.group_at_serving)) if used
-    ]
-    group = f"group at {' and '.join(moments)}" if moments else "no group"
-    return group + ("; other lists" if sees.other_lists else "") + ("" if sees.labels else "; no labels")
-
-
-def notes(bench: Bench) -> list[str]:
-    """Say how the numbers of the standings are to be read."""
-    lines = [
-        "Gap falls by: 1 less the mean of the folds' gaps over that of the plain ranker, averaged over the settings "
-        "and k; ± standard deviation over the seeds, which divide the same queries into other folds. It says how much the "
-        "division matters, not how other queries would do.",
-        "Pooled: the same of the gaps over the rows of all folds together, which small folds do not blow up.",
-        "NDCG: change of NDCG@k, averaged likewise. Seconds: all trainings and tests of one seed.",
-        *(f"{rule}: {meaning}." for rule, meaning in RULES.items()),
-        "Noise floor: one offset per group, tuned on the labels of the reported rows themselves. What it leaves of the "
-        "mean of the folds' gaps is chance of the folds; no honest method can be expected to do better.",
-    ]
-    return lines + [f"Left out: {name} ({reason})." for name, reason in bench.config["left_out"].items()]
 
 
 def _mean(values: Any) -> float:
