@@ -73,6 +73,7 @@ class Rows:
     target: Array
     weight: Array
     penalised: Array  # 1, and 0 for the intercept
+    query: Array
 
     @classmethod
     def of(
@@ -89,7 +90,7 @@ class Rows:
         penalised = np.ones(X.shape[1])
         if intercept:
             X, penalised = np.hstack([X, np.ones((len(X), 1))]), np.append(penalised, 0)
-        return cls(X, np.array(data.relevance), weight, penalised)
+        return cls(X, np.array(data.relevance), weight, penalised, np.array(data.query_of_row))
 
     def weights(self, scores: Array) -> Array:
         """θ of scores that are linear in the rows."""
@@ -105,7 +106,14 @@ class Gaps:
     share: Array
 
     @classmethod
-    def of(cls, data: RankingData, notion: str, scope: str = "amortized", rows: Array | None = None) -> Gaps:
+    def of(
+        cls,
+        data: RankingData,
+        notion: str,
+        scope: str = "amortized",
+        rows: Array | None = None,
+        target: str = "score",
+    ) -> Gaps:
         """Training's contrasts by their definition, over all rows or those given."""
         rows = np.arange(data.n_rows) if rows is None else rows
         weight, relevant = row_weights(data), data.relevance >= data.relevance_threshold
@@ -127,7 +135,12 @@ class Gaps:
                     lines.append((one - two)[rows])
                     block.append(number)
                 number += 1
-        return cls(np.array(lines).reshape(-1, len(rows)), np.array(block, int), np.full(len(lines), 1 / number))
+        C = np.array(lines).reshape(-1, len(rows))
+        if target == "centered":
+            # What a row's score does to its own value, and to those of its list through the mean.
+            same = data.query_of_row[rows][:, None] == data.query_of_row[rows]
+            C = C @ (np.eye(len(rows)) - same / same.sum(axis=1))
+        return cls(C, np.array(block, int), np.full(len(lines), 1 / number))
 
     @property
     def weight(self) -> Array:
@@ -158,8 +171,26 @@ def sigmoid(scores: Array) -> Array:
     return 1 / (1 + np.exp(-scores))
 
 
-def loss_slope(loss: str, scores: Array, target: Array) -> Array:
-    return 2 * (scores - target) if loss == "squared" else sigmoid(scores) - target
+def loss_value(loss: str, scores: Array, target: Array, weight: Array, query: Array) -> float:
+    """Mean loss, the weights summing to 1; pairs of a list by the pair, over the list's weight."""
+    if loss == "pairwise":
+        total = 0.0
+        for i in range(len(scores)):
+            for j in np.flatnonzero(query == query[i]):
+                difference = (scores[i] - scores[j]) - (target[i] - target[j])
+                total += weight[i] * weight[j] / weight[query == query[i]].sum() * difference**2 / 2
+        return total
+    value = (scores - target) ** 2 if loss == "squared" else np.logaddexp(0, scores) - target * scores
+    return float(weight @ value)
+
+
+def loss_slope(loss: str, scores: Array, target: Array, weight: Array, query: Array) -> Array:
+    """The derivative of `loss_value` in the scores."""
+    if loss == "pairwise":
+        error = scores - target
+        same = (query[:, None] == query) * weight
+        return 2 * weight * ((same / same.sum(axis=1, keepdims=True)) * (error[:, None] - error)).sum(axis=1)
+    return weight * (2 * (scores - target) if loss == "squared" else sigmoid(scores) - target)
 
 
 def objective(
@@ -167,8 +198,8 @@ def objective(
 ) -> float:
     """Mean loss + ridge ‖θ‖² + α·Γ."""
     scores = rows.Z @ theta
-    value = (scores - rows.target) ** 2 if loss == "squared" else np.logaddexp(0, scores) - rows.target * scores
-    return float(rows.weight @ value + ridge * (rows.penalised @ theta**2) + alpha * gaps.gamma(scores))
+    value = loss_value(loss, scores, rows.target, rows.weight, rows.query)
+    return float(value + ridge * (rows.penalised @ theta**2) + alpha * gaps.gamma(scores))
 
 
 def gd(
@@ -182,14 +213,15 @@ def gd(
     across: str = "mean",
     rate: float = 0.003,
     steps: int = 1500,
+    target: str = "score",
     **options: Any,
 ) -> Array:
     """Scores in stored order of one model, by full-batch descent on the rows from θ = 0."""
-    rows, gaps = Rows.of(data, **options), Gaps.of(data, notion, scope)
+    rows, gaps = Rows.of(data, **options), Gaps.of(data, notion, scope, target=target)
     theta = np.zeros(rows.Z.shape[1])
     for _ in range(steps):
         scores = rows.Z @ theta
-        slope = rows.weight * loss_slope(loss, scores, rows.target) + alpha * gaps.slope(scores, across)
+        slope = loss_slope(loss, scores, rows.target, rows.weight, rows.query) + alpha * gaps.slope(scores, across)
         theta = theta - rate * (rows.Z.T @ slope + 2 * ridge * rows.penalised * theta)
     return rows.Z @ theta
 
@@ -201,16 +233,26 @@ def convex(
     scope: str = "amortized",
     *,
     ridge: float = 0.0,
+    target: str = "score",
+    loss: str = "squared",
     **options: Any,
 ) -> Array:
     """Stored scores, (n, A), of the minimisers of the squared loss + α·Γ, by Clarabel, one at a time."""
-    rows, gaps = Rows.of(data, **options), Gaps.of(data, notion, scope)
+    rows, gaps = Rows.of(data, **options), Gaps.of(data, notion, scope, target=target)
     c = gaps.C @ rows.Z
     # ‖W(Zθ − r)‖² needs Z only through its triangular factor; r outside its range adds a constant.
     root = np.sqrt(rows.weight)[:, None]
-    Q, R = np.linalg.qr(root * rows.Z)
-    target = Q.T @ (root[:, 0] * rows.target)
-    theta = [penalised_least_squares(R, target, ridge * rows.penalised, c, alpha * gaps.weight) for alpha in alphas]
+    A, b = root * rows.Z, root[:, 0] * rows.target
+    if loss == "pairwise":
+        # One line for each pair of a list.
+        pairs = [(i, j) for i, j in combinations(range(data.n_rows), 2) if rows.query[i] == rows.query[j]]
+        one, two = np.array(pairs).T
+        total = np.array([rows.weight[rows.query == q].sum() for q in rows.query[one]])
+        root = np.sqrt(rows.weight[one] * rows.weight[two] / total)[:, None]
+        A, b = root * (rows.Z[one] - rows.Z[two]), root[:, 0] * (rows.target[one] - rows.target[two])
+    Q, R = np.linalg.qr(A)
+    goal = Q.T @ b
+    theta = [penalised_least_squares(R, goal, ridge * rows.penalised, c, alpha * gaps.weight) for alpha in alphas]
     return rows.Z @ np.array(theta).T
 
 
@@ -267,6 +309,7 @@ def sgd(
     ridge: float = 0.0,
     loss: str = "squared",
     across: str = "mean",
+    target: str = "score",
     **options: Any,
 ) -> Array:
     """Scores in stored order of one model, by descent over batches of queries."""
@@ -278,11 +321,12 @@ def sgd(
         order = by_id[rng.permutation(data.n_queries)]
         for start in range(0, data.n_queries, batch_queries):
             batch = batch_rows(data, order[start : start + batch_queries], batch_items, rng)
-            gaps = Gaps.of(data, notion, scope, batch)
+            gaps = Gaps.of(data, notion, scope, batch, target)
             weight = rows.weight[batch] / rows.weight[batch].sum()
-            Z, target = rows.Z[batch], rows.target[batch]
+            Z = rows.Z[batch]
             scores = Z @ theta
-            slope = weight * loss_slope(loss, scores, target) + alpha * gaps.slope(scores, across)
+            slope = loss_slope(loss, scores, rows.target[batch], weight, rows.query[batch])
+            slope = slope + alpha * gaps.slope(scores, across)
             theta = theta - rate * (Z.T @ slope + 2 * ridge * rows.penalised * theta)
     return rows.Z @ theta
 

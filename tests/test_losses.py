@@ -60,5 +60,11 @@ def test_sigmoid_is_symmetric() -> None:
 
 
 def test_names_are_the_keys() -> None:
-    assert {name: loss.name for name, loss in LOSSES.items()} == {"squared": "squared", "logistic": "logistic"}
-    assert [loss.binary for loss in LOSSES.values()] == [False, True]
+    assert {name: loss.name for name, loss in LOSSES.items()} == {
+        "squared": "squared",
+        "pairwise": "pairwise",
+        "logistic": "logistic",
+    }
+    assert [loss.binary for loss in LOSSES.values()] == [False, False, True]
+    assert [loss.quadratic for loss in LOSSES.values()] == [True, True, False]
+    assert [loss.within for loss in LOSSES.values()] == [False, True, False]

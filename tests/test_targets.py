@@ -46,6 +46,8 @@ def twin(name: str, scores: list[float], k: int, temperature: float) -> list[flo
     """v of one list, from the definitions."""
     if name == "score":
         return scores
+    if name == "centered":
+        return [s - sum(scores) / len(scores) for s in scores]
     if name == "probability":
         return [1 / (1 + exp(-s)) for s in scores]
     count = len(scores)
@@ -259,7 +261,7 @@ def test_a_low_temperature_is_the_selection() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "rank"}, "target must be one of score, probability, topk, exposure; got 'rank'"),
+        ({"name": "rank"}, "target must be one of score, centered, probability, topk, exposure; got 'rank'"),
         ({"k": 0}, "k must be a whole number ≥ 1; got 0"),
         ({"temperature": 0.0}, "temperature must be a finite number > 0; got 0.0"),
         ({"floor": -0.1}, "floor must be a finite number ≥ 0; got -0.1"),
@@ -279,7 +281,9 @@ def test_smoothing_must_be_a_number() -> None:
 
 def test_names_are_the_keys() -> None:
     assert all(name == target.name for name, target in TARGETS.items())
-    assert [target.uses_k for target in TARGETS.values()] == [False, False, True, False]
+    assert [target.uses_k for target in TARGETS.values()] == [False, False, False, True, False]
+    assert [target.listwise for target in TARGETS.values()] == [False, True, False, True, True]
+    assert [target.linear for target in TARGETS.values()] == [True, True, False, False, False]
 
 
 # ------------------------------------------------------------------ invariances

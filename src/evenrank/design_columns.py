@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.centering import centered
 from evenrank.contrasts import Contrast, Pairs
 from evenrank.data import RankingData
 from evenrank.errors import DataError
@@ -62,13 +63,17 @@ def spread_of(variance: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArr
     return np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)
 
 
-def design_blocks(data: RankingData, *, group_aware: bool = False) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+def design_blocks(
+    data: RankingData, *, group_aware: bool = False, whole_queries: bool = False
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """Yield blocks of rows as fresh float64 arrays.
 
     Parameters
     ----------
     data, group_aware
         As for `column_scale`.
+    whole_queries : bool
+        As for `RankingData.blocks`.
 
     Yields
     ------
@@ -76,12 +81,37 @@ def design_blocks(data: RankingData, *, group_aware: bool = False) -> Iterator[t
         Which rows, and their columns, (rows, d).
     """
     table = group_indicators(data.group, group_shares(data)) if group_aware else None
-    for rows, block in data.blocks():
+    for rows, block in data.blocks(whole_queries=whole_queries):
         wide = np.empty((len(block), data.n_features + (0 if table is None else table.shape[1])))
         wide[:, : data.n_features] = block
         if table is not None:
             wide[:, data.n_features :] = table[rows]
         yield rows, wide
+
+
+def less_query_mean(
+    block: NDArray[np.float64], data: RankingData, rows: slice, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Give the columns of a block of whole queries less their query's mean.
+
+    Parameters
+    ----------
+    block : ndarray
+        The columns, (rows, d), or one of them, (rows,).
+    data : RankingData
+        The data.
+    rows : slice
+        Which of its rows they are.
+    weight : ndarray, optional
+        The weight of each row in the mean, (rows,).
+
+    Returns
+    -------
+    ndarray
+        Of the block's shape.
+    """
+    first, last = np.searchsorted(data.query_ptr, [rows.start, rows.stop])
+    return centered(block, data.query_ptr[first : last + 1] - rows.start, weight)
 
 
 def group_shares(data: RankingData) -> NDArray[np.float64]:
@@ -120,7 +150,9 @@ def group_indicators(group: NDArray[np.int32], shares: NDArray[np.float64]) -> N
     return codes[group, 1:]
 
 
-def contrast_rows(contrast: Contrast, data: RankingData, *, group_aware: bool = False) -> NDArray[np.float64]:
+def contrast_rows(
+    contrast: Contrast, data: RankingData, *, group_aware: bool = False, target: str = "score"
+) -> NDArray[np.float64]:
     """Give c_j = C_j X of any bound contrast, as `Moments.contrasts` does for pooled ones.
 
     Parameters
@@ -129,6 +161,8 @@ def contrast_rows(contrast: Contrast, data: RankingData, *, group_aware: bool = 
         The contrast, bound to ``data``.
     data, group_aware
         As for `column_scale`.
+    target : str
+        Of the "score" or of the "centered" score.
 
     Returns
     -------
@@ -139,10 +173,10 @@ def contrast_rows(contrast: Contrast, data: RankingData, *, group_aware: bool = 
     origin: Any = None
     means: Any = 0.0
     sizes: Any = 0.0
-    for rows, block in design_blocks(data, group_aware=group_aware):
+    for rows, block in design_blocks(data, group_aware=group_aware, whole_queries=target == "centered"):
         # No gap depends on the origin, but its digits do.
         origin = block.mean(axis=0) if origin is None else origin
-        block -= origin
+        block = less_query_mean(block, data, rows) if target == "centered" else block - origin
         means = means + by_row[:, rows] @ block
         sizes = sizes + by_row[:, rows] @ np.abs(block, out=block)
     return feature_gaps(means, sizes, contrast.rounding[:, None], contrast.pairs, origin)

@@ -43,7 +43,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         The strength of the fairness term, which is added to the mean loss of a row. (LightGBM's own ``alpha`` is for
         objectives that do not rank.)
     target : str
-        The value that is evened out: "topk", "exposure", "score" or "probability"; see `evenrank.targets`.
+        The value that is evened out: "topk", "exposure", "score", "centered" or "probability"; see `evenrank.targets`.
     max_violation : float, optional
         Instead of ``alpha``: the gap of the top k to reach on the training rows.
     scope : str

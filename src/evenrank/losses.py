@@ -30,6 +30,10 @@ class Loss:
         Whether it is given relevance as 0 or 1, after the threshold.
     steepest : float
         A bound of the second derivative: it decides how long a step of descent may be.
+    quadratic : bool
+        Whether it is quadratic in the score, so that moments hold all of it.
+    within : bool
+        Whether it is given scores and relevance less their query's mean.
     """
 
     name: str
@@ -38,6 +42,8 @@ class Loss:
     curvature: Rowwise
     steepest: float
     binary: bool = False
+    quadratic: bool = False
+    within: bool = False
 
 
 def squared_value(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:
@@ -80,7 +86,10 @@ def logistic_curvature(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray
 LOSSES = {
     loss.name: loss
     for loss in (
-        Loss("squared", squared_value, squared_gradient, squared_curvature, 2.0),
+        Loss("squared", squared_value, squared_gradient, squared_curvature, 2.0, quadratic=True),
+        # ½ the mean over the list's items j of ((s_i − s_j) − (r_i − r_j))², averaged over the rows i, is the mean of
+        # the squared loss of scores and relevance less their query's mean.
+        Loss("pairwise", squared_value, squared_gradient, squared_curvature, 2.0, quadratic=True, within=True),
         Loss("logistic", logistic_value, logistic_gradient, logistic_curvature, 0.25, binary=True),
     )
 }

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.checks import choose
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
-from evenrank.design_columns import design_blocks, feature_gaps, spread_of
+from evenrank.design_columns import design_blocks, feature_gaps, less_query_mean, spread_of
 from evenrank.errors import ConfigError, DataError
 from evenrank.labels import group_codes
 from evenrank.notions import NOTIONS, Cells, Notion, NotionLike, as_notion, warn_empty
@@ -48,10 +49,15 @@ class Moments:
     group_names : tuple
         The labels of the group axis.
     cell_weight, cell_sum : ndarray
-        Weight and sum of x in each cell, (strata, groups) and (strata, groups, d).
+        Weight and sum of x in each cell, (strata, groups) and (strata, groups, d); with target "centered" the sum of x
+        less its query's mean.
     cell_size : ndarray
         The sizes of all that was added to or taken from ``cell_sum``, summed, (strata, groups, d); rounding errors of
         ``cell_sum`` are in proportion to it.
+    target : str
+        What the cells sum: the "score"'s features or, "centered", those less their query's mean.
+    within : ndarray or None
+        Sums of x xᵀ and, last, of x r, with x less its query's weighted mean, (d, d + 1); None unless asked for.
 
     Examples
     --------
@@ -76,6 +82,8 @@ class Moments:
     cell_weight: NDArray[np.float64]
     cell_sum: NDArray[np.float64]
     cell_size: NDArray[np.float64]
+    target: str = "score"
+    within: NDArray[np.float64] | None = None
 
     @classmethod
     def of(
@@ -85,6 +93,8 @@ class Moments:
         *,
         group_aware: bool = False,
         origin: NDArray[np.float64] | None = None,
+        target: str = "score",
+        within: bool = False,
     ) -> Moments:
         """Sum in one pass over the rows in blocks, so that a memmap may be larger than memory.
 
@@ -99,6 +109,10 @@ class Moments:
             this data, so the moments of parts that have such rows are not quite those of the whole.
         origin : ndarray, optional
             The point to measure from, (d,); None is the mean of the first block.
+        target : str
+            What the cells sum: "score" or "centered", whose parts must be of whole queries to add up.
+        within : bool
+            Whether to sum products within (whole) queries too, for the pairwise loss.
 
         Returns
         -------
@@ -120,7 +134,9 @@ class Moments:
         cell_weight = np.zeros(len(strata) * n_groups)
         cell_sum = np.zeros((len(strata) * n_groups, d))
         cell_size = np.zeros_like(cell_sum)
-        for rows, block in design_blocks(data, group_aware=group_aware):
+        centers = choose(target, ("score", "centered"), what="target of moments") == "centered"
+        inner = np.zeros((d, d + 1))
+        for rows, block in design_blocks(data, group_aware=group_aware, whole_queries=centers or within):
             if origin is None:
                 origin = block.mean(axis=0)
             block -= origin
@@ -140,6 +156,12 @@ class Moments:
             sums = member @ block
             x += sums[0]
             xr += sums[1]
+            if within:
+                inside = less_query_mean(block, data, rows, row_weight)
+                inner += (inside * row_weight[:, None]).T @ np.column_stack([inside, relevance])
+            if centers:
+                block = less_query_mean(block, data, rows)
+                sums[2:] = member[2:] @ block
             cell_sum += sums[2:]
             cell_size += member[2:] @ np.abs(block, out=block)
         assert origin is not None
@@ -159,6 +181,8 @@ class Moments:
             cell_weight=cell_weight.reshape(len(strata), n_groups),
             cell_sum=cell_sum.reshape(len(strata), n_groups, d),
             cell_size=cell_size.reshape(len(strata), n_groups, d),
+            target=target,
+            within=inner if within else None,
         )
 
     # ------------------------------------------------------------------ merging
@@ -177,6 +201,8 @@ class Moments:
         pairs = {
             "features": (self.feature_names, other.feature_names),
             "notions": tuple([notion.name for notion in each.notions] for each in (self, other)),
+            "target": ([self.target], [other.target]),
+            "sums": tuple(["within queries"] * (each.within is not None) for each in (self, other)),
         }
         for what, (mine, yours) in pairs.items():
             if mine != yours:
@@ -193,6 +219,10 @@ class Moments:
             for name in ("weight", "x", "xx", "xr", "r", "rr", "cell_weight", "cell_sum")
         }
         sums["cell_size"] = first.cell_size + second.cell_size
+        if first.within is not None and second.within is not None:
+            sums["within"] = first.within + sign * second.within
+            flat = np.flatnonzero(np.diag(sums["within"]) <= 1e-12 * np.diag(first.within))
+            sums["within"][flat] = sums["within"][:, flat] = 0
         # What rounding leaves of a cell that was subtracted away is not a member.
         gone = sums["cell_weight"] <= 1e-12 * first.cell_weight
         sums["cell_weight"][gone] = 0
@@ -221,6 +251,7 @@ class Moments:
             The moments about it.
         """
         shift = self.origin - origin
+        on_cells = shift if self.target == "score" else np.zeros_like(shift)
         cross = np.outer(self.x, shift)
         return replace(
             self,
@@ -228,8 +259,8 @@ class Moments:
             x=self.x + self.weight * shift,
             xx=self.xx + cross + cross.T + self.weight * np.outer(shift, shift),
             xr=self.xr + self.r * shift,
-            cell_sum=self.cell_sum + self.cell_weight[:, :, None] * shift,
-            cell_size=self.cell_size + self.cell_weight[:, :, None] * np.abs(shift),
+            cell_sum=self.cell_sum + self.cell_weight[:, :, None] * on_cells,
+            cell_size=self.cell_size + self.cell_weight[:, :, None] * np.abs(on_cells),
         )
 
     def _with_groups(self, names: tuple[Any, ...]) -> Moments:
@@ -256,7 +287,7 @@ class Moments:
         return spread_of(np.diag(self.xx) / self.weight - offset**2, self.mean)
 
     def quadratic(
-        self, center: NDArray[np.float64], scale: NDArray[np.float64]
+        self, center: NDArray[np.float64], scale: NDArray[np.float64], *, within: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Give the means of z zᵀ and of z r, for z = ((x − center) / scale, 1).
 
@@ -264,6 +295,8 @@ class Moments:
         ----------
         center, scale : ndarray
             (d,) each.
+        within : bool
+            Take z less its query's mean, which is 0 in its last place.
 
         Returns
         -------
@@ -272,7 +305,12 @@ class Moments:
         """
         moved = self.about(center)
         d = len(self.x)
-        second = np.empty((d + 1, d + 1))
+        second = np.zeros((d + 1, d + 1))
+        if within:
+            if self.within is None:
+                raise ConfigError("these moments hold no sums within queries. Make them with Moments.of(within=True).")
+            second[:d, :d] = self.within[:, :d] / np.outer(scale, scale)
+            return second / self.weight, np.append(self.within[:, d] / scale, 0.0) / self.weight
         second[:d, :d] = moved.xx / np.outer(scale, scale)
         second[:d, d] = second[d, :d] = moved.x / scale
         second[d, d] = self.weight

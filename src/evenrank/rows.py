@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,13 @@ class Rows:
             raise DataError(f"feature {name!r} is not in the data; its features are {listed(self.feature_names)}.")
         return np.asarray(self.features[:, self.feature_names.index(name)])
 
-    def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def blocks(self, *, whole_queries: bool = False) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Go through the rows in blocks that are small enough to convert to float64.
+
+        Parameters
+        ----------
+        whole_queries : bool
+            End every block where a query ends, which makes blocks larger by at most one query.
 
         Yields
         ------
@@ -110,9 +116,12 @@ class Rows:
             Their features, (rows, d).
         """
         step = block_rows(self.n_features)
+        ends = np.minimum(np.arange(step, self.n_rows + step, step), self.n_rows)
+        if whole_queries:
+            ends = np.unique(self.query_ptr[np.searchsorted(self.query_ptr, ends)])
         pages = MappedPages(self.features)
-        for start in range(0, self.n_rows, step):
-            rows = slice(start, min(start + step, self.n_rows))
+        for start, end in pairwise([0, *ends.tolist()]):
+            rows = slice(start, end)
             block = np.asarray(self.features[rows])
             yield rows, block
             pages.read(block.nbytes)

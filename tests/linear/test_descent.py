@@ -53,6 +53,9 @@ OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "rate and steps": ({"learning_rate": 0.05, "max_iter": 77}, {"rate": 0.05, "steps": 77}),
     "logistic": ({"loss": "logistic"}, {"loss": "logistic"}),
     "logistic, ridge": ({"loss": "logistic", "ridge": 0.1}, {"loss": "logistic", "ridge": 0.1}),
+    "pairwise": ({"loss": "pairwise"}, {"loss": "pairwise"}),
+    "centered": ({"target": "centered"}, {"target": "centered"}),
+    "centered, pairwise": ({"target": "centered", "loss": "pairwise"}, {"target": "centered", "loss": "pairwise"}),
     "largest pair": ({"across": "max"}, {"across": "max"}),
 }
 

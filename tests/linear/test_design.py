@@ -43,16 +43,19 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scope", ["amortized", "per_query"])
 @pytest.mark.parametrize("across", ["mean", "max"])
-def test_gradients_meet_finite_differences(options: dict[str, Any], loss: str, scope: str, across: str) -> None:
-    data = random_data(0, groups=3, unknown=True, weighted=True)
-    design = design_of(data, scope=scope, across=across, **options)
+@pytest.mark.parametrize("target", ["score", "centered"])
+def test_gradients_meet_finite_differences(
+    options: dict[str, Any], loss: str, scope: str, across: str, target: str
+) -> None:
+    data = random_data(0, n=60, groups=3, unknown=True, weighted=True)
+    design = design_of(data, scope=scope, across=across, target=target, within=LOSSES[loss].within, **options)
     rows = Rows.of(
         data,
         scaled=options.get("scale", "train") is not None,
         intercept=options.get("fit_intercept", True),
         group_aware=options.get("group_aware", False),
     )
-    gaps = Gaps.of(data, "eod", scope)
+    gaps = Gaps.of(data, "eod", scope, target=target)
     theta = np.random.default_rng(1).normal(size=(2, design.width))
     alphas = np.array([0.0, 0.7])
     slope = design.slope(LOSSES[loss])(theta) + Penalty(design.terms(), alphas).subgradient(theta)

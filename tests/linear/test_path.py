@@ -231,7 +231,7 @@ def test_scores_come_back_in_the_caller_s_order() -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "solver": ({"solver": "adam"}, "solver must be one of exact, gd, sgd; got 'adam'"),
     "scope": ({"scope": "global"}, "scope must be one of amortized, per_query; got 'global'"),
-    "loss": ({"loss": "hinge"}, "loss must be one of squared, logistic; got 'hinge'"),
+    "loss": ({"loss": "hinge"}, "loss must be one of squared, pairwise, logistic; got 'hinge'"),
     "scale": ({"scale": "minmax"}, "scale must be 'train', 'dataset' or None; got 'minmax'"),
     "notion": ({"notion": "fairness"}, "notion must be one of"),
     "notion in a list": ({"notion": ["dp", "fairness"]}, "notion must be one of"),

@@ -40,6 +40,8 @@ OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "not scaled": ({"scale": None}, {"scaled": False}),
     "group-aware": ({"group_aware": True}, {"group_aware": True}),
     "logistic": ({"loss": "logistic"}, {"loss": "logistic"}),
+    "pairwise": ({"loss": "pairwise"}, {"loss": "pairwise"}),
+    "pairwise, 3 items a query": ({"loss": "pairwise", "batch_items": 3}, {"loss": "pairwise", "batch_items": 3}),
     "largest pair": ({"across": "max"}, {"across": "max"}),
     "3 items a query": ({"batch_items": 3}, {"batch_items": 3}),
     "another seed": ({"seed": 6}, {"seed": 6}),

@@ -19,7 +19,7 @@ from linear_oracles import Rows, random_data
 
 pytestmark = pytest.mark.numeric
 
-OTHERS = [name for name in TARGETS if name != "score"]
+OTHERS = [name for name, target in TARGETS.items() if not target.linear]
 
 
 def slow_gd(
@@ -111,7 +111,7 @@ def test_other_solvers_name_gd(solver: str) -> None:
 
 
 def test_unknown_targets_and_cut_offs_are_refused() -> None:
-    with pytest.raises(ConfigError, match="target must be one of score, probability, topk, exposure"):
+    with pytest.raises(ConfigError, match="target must be one of score, centered, probability, topk, exposure"):
         er.fairness_path(random_data(0), "dp", [0.1], "gd", target="rank")
     with pytest.raises(ConfigError, match="k must be a whole number"):
         er.fairness_path(random_data(0), "dp", [0.1], "gd", target="topk", k=0)

@@ -18,6 +18,7 @@ from evenrank.extras import require
 from evenrank.methods.method import IN, Method, refusals
 from evenrank.methods.registry import METHODS
 from evenrank.notions import SCOPES
+from evenrank.targets import TARGETS
 
 TRAINED = [method.name for method in METHODS.values() if method.kind == IN]
 MODELS = list(dict.fromkeys(METHODS[name].model for name in TRAINED))
@@ -53,7 +54,8 @@ def train(
     ] = None,
     scope: Annotated[str | None, typer.Option(help="amortized or per_query; the method of that name.")] = None,
     target: Annotated[
-        str | None, typer.Option(help="What is evened out: score, probability, topk or exposure; default: the model's.")
+        str | None,
+        typer.Option(help=f"What is evened out: {', '.join(TARGETS)}; default: the model's."),
     ] = None,
     target_k: Annotated[
         int | None,
@@ -61,7 +63,7 @@ def train(
     ] = None,
     protected: Annotated[str | None, typer.Option(help="Protected group of DELTR; default: the smaller.")] = None,
     solver: Annotated[str | None, typer.Option(help="exact, gd or sgd.  [default: exact]")] = None,
-    loss: Annotated[str | None, typer.Option(help="squared or logistic.  [default: squared]")] = None,
+    loss: Annotated[str | None, typer.Option(help="squared, pairwise or logistic.  [default: squared]")] = None,
     ridge: Annotated[float | None, options.numeric(help="Weight of the squared weights.  [default: 0]")] = None,
     group_aware: Annotated[bool, typer.Option("--group-aware", help="Let the model see the group.")] = False,
     settings: Annotated[

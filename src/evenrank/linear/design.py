@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.centering import centered
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.design_columns import column_scale, contrast_rows, design_blocks
@@ -34,6 +35,10 @@ class Design:
         See `fairness_path`.
     any_units : bool
         Whether the solver gives the same minimiser in any units of the features.
+    target : str
+        Whether `terms` gives contrasts of the "centered" score, or of the "score" itself, as for any other target.
+    within : bool
+        Whether the loss is of scores less their query's mean.
     """
 
     def __init__(
@@ -48,8 +53,12 @@ class Design:
         fit_intercept: bool,
         group_aware: bool,
         any_units: bool,
+        target: str = "score",
+        within: bool = False,
     ) -> None:
-        self.groupings, self.notions = groupings, notions
+        self.groupings, self.notions, self.within = groupings, notions, within
+        # Within a query the mean cancels, so that there both targets have the same contrasts.
+        self.target = "centered" if target == "centered" and scope == "amortized" else "score"
         self.data = groupings[0]
         self.scope, self.across, self.group_aware = scope, across, group_aware
         columns = self.data.n_features + (self.data.n_groups - 1 if group_aware else 0)
@@ -68,11 +77,12 @@ class Design:
     def moments(self) -> list[Moments]:
         """The moments of each grouping; computed when first used, since sgd needs none."""
         pooled = self.notions if self.scope == "amortized" else []
-        return [Moments.of(item, pooled, group_aware=self.group_aware) for item in self.groupings]
+        options: dict[str, Any] = {"group_aware": self.group_aware, "target": self.target, "within": self.within}
+        return [Moments.of(item, pooled, **options) for item in self.groupings]
 
     def quadratic(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Give the mean of z zᵀ and of z r: the squared loss is θᵀ(first)θ − 2 (second)ᵀθ + a constant."""
-        second, cross = self.moments[0].quadratic(self.center, self.spread)
+        second, cross = self.moments[0].quadratic(self.center, self.spread, within=self.within)
         return second[: self.width, : self.width], cross[: self.width]
 
     def terms(self) -> list[Term]:
@@ -126,7 +136,7 @@ class Design:
 
     def slope(self, loss: Loss) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
         """Make the mean loss' gradient in the weights, a function of Θ."""
-        if loss.name == "squared":
+        if loss.quadratic:
             second, cross = self.quadratic()
             return lambda theta: 2 * (theta @ second - cross)
         blocks = self.blocks(loss)
@@ -143,12 +153,13 @@ class Design:
         """Compute the mean loss of scores that are all 0."""
         data = self.data
         target = data.relevant.astype(float) if loss.binary else data.relevance
+        target = centered(target, data.query_ptr, data.sample_weight) if loss.within else target
         return float(np.average(loss.value(np.zeros(data.n_rows), target), weights=data.sample_weight))
 
     def rise(self, loss: Loss, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute the mean loss with its ridge at Θ less that at 0, (models,): above 0 where descent went uphill."""
         ridge = np.asarray((self.ridge * theta**2).sum(axis=1))
-        if loss.name == "squared":
+        if loss.quadratic:
             second, cross = self.quadratic()
             return np.asarray(ridge + ((theta @ second - 2 * cross) * theta).sum(axis=1))
         for Z, relevance, weight in self.blocks(loss)():

@@ -45,7 +45,7 @@ def exact(
     thetas, strengths, residuals, multipliers, problems = [], [], [], [], []
     for term in design.terms():
         alpha = alphas
-        if loss.name == "squared":
+        if loss.quadratic:
             white = Whitened.of(second + np.diag(design.ridge), cross, term.rows)
             if relative:
                 # The largest number stands for a product beyond it: the path is constant there.

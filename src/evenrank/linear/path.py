@@ -102,7 +102,9 @@ class FairnessPath:
     def alpha_star(self) -> NDArray[np.float64]:
         """The strength from which on the training gap is 0 and the path constant, one per notion."""
         if not self.problems:
-            raise ConfigError("alpha_star is known for solver='exact', loss='squared' and a strength above 0 only.")
+            raise ConfigError(
+                "alpha_star is known for solver='exact', loss='squared' or 'pairwise', and a strength above 0 only."
+            )
         return np.array([vanishing_strength(white, weight) for white, weight in self.problems])
 
     def scores(self, data: RankingData) -> NDArray[np.float64]:
@@ -161,12 +163,15 @@ def fairness_path(
     scope : str
         "amortized" pools all queries; "per_query" averages the gaps of the queries.
     target : str
-        The value that is evened out: the "score" (the paper's), or with gd its "probability", a soft "topk" indicator
-        or the "exposure" of the soft rank, see `evenrank.targets`. All but the score hold the rows in memory.
+        The value that is evened out: the "score" (the paper's) or, "centered", the score less its query's mean, since
+        what differs between queries cannot change a ranking (per query the two are the same). With gd also its
+        "probability", a soft "topk" indicator or the "exposure" of the soft rank, which hold the rows in memory; see
+        `evenrank.targets`.
     k : int
         The cut-off of target "topk".
     loss : str
-        "squared", or "logistic" (relevance at the threshold).
+        "squared"; "pairwise", the squared error of differences within a query (½ its mean over the pairs of a row with
+        its list, averaged over rows); or "logistic" (relevance at the threshold).
     ridge : float
         The weight of ‖θ‖² in standardised features, without the intercept.
     scale : str, optional
@@ -178,7 +183,7 @@ def fairness_path(
     across : str
         How more than two groups are combined: the "mean" over pairs, or the "max" (gd and sgd).
     relative : bool
-        ``alphas`` are fractions of α*, the strength at which the training gap vanishes (exact, squared).
+        ``alphas`` are fractions of α*, the strength at which the training gap vanishes (exact, squared or pairwise).
     learning_rate : float, optional
         By default 0.003 for gd and 0.0001 for sgd.
     max_iter : int
@@ -211,15 +216,17 @@ def fairness_path(
     choose(scope, SCOPES, what="scope")
     choose(loss, LOSSES, what="loss")
     bound = bind_target(choose(target, TARGETS, what="target"), data.query_ptr, k=k)
-    if target != "score" and solver != "gd":
-        raise ConfigError(f"target={target!r} trains with solver='gd'; solver={solver!r} takes target='score'.")
+    if not TARGETS[target].linear and solver != "gd":
+        raise ConfigError(
+            f"target={target!r} trains with solver='gd'; solver={solver!r} takes target='score' or 'centered'."
+        )
     if scale not in SCALES:
         raise ConfigError(f"scale must be 'train', 'dataset' or None; got {scale!r}.")
     check_number(ridge, "ridge", least=0)
     if across == "max" and solver == "exact":
         raise ConfigError("across='max' trains with solver='gd' or 'sgd'; the exact solver takes across='mean'.")
-    if relative and (solver != "exact" or loss != "squared"):
-        raise ConfigError("relative strengths need solver='exact' and loss='squared'.")
+    if relative and not (solver == "exact" and LOSSES[loss].quadratic):
+        raise ConfigError("relative strengths need solver='exact' and loss='squared' or 'pairwise'.")
     if group_aware and (not data.n_groups or len(groupings) > 1):
         raise ConfigError(
             f"group_aware needs data with one grouping; got {len(groupings) if data.n_groups else 'none'}."
@@ -248,12 +255,14 @@ def fairness_path(
         fit_intercept=fit_intercept,
         group_aware=group_aware,
         any_units=solver == "exact",
+        target=target,
+        within=LOSSES[loss].within,
     )
     if solver == "exact":
         solved = exact(design, LOSSES[loss], strengths, relative=relative, progress=progress)
     elif solver == "gd":
         penalty: Penalised
-        if target == "score" or not penalised:
+        if TARGETS[target].linear or not penalised:
             penalty = Penalty(design.terms(), strengths)
         else:
             penalty = design.target_penalty(bound, strengths, LOSSES[loss])

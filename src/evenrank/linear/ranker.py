@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.data import RankingData
 from evenrank.linear.base import LinearRanker
 from evenrank.linear.path import GD_STEPS, FairnessPath, fairness_path, strength_grid
+from evenrank.losses import LOSSES
 from evenrank.progress import bar
 from evenrank.rankers.base import seed_of
 from evenrank.rankers.search import weakest_within
@@ -38,7 +39,8 @@ class FairLinearRanker(LinearRanker):
         intended (say, evening out vendors on a marketplace) and the group is known at prediction. It is not where
         equal items must get equal scores whatever their group, as most law on hiring and credit demands.
     target : str
-        The value that is evened out: "score", or with solver="gd" also "probability", "topk" or "exposure".
+        The value that is evened out: the "score" or, "centered", the score less its query's mean; with solver="gd" also
+        "probability", "topk" or "exposure". See `fairness_path`.
     k : int
         The cut-off of target "topk" and of ``max_violation``.
     max_violation : float, optional
@@ -46,7 +48,7 @@ class FairLinearRanker(LinearRanker):
         the training rows (``dp@5`` and the like) is at most this. If no strength reaches it, the model with the lowest
         gap is kept, with a `DataWarning` that gives the gap.
     loss : str
-        "squared" or "logistic".
+        "squared", "pairwise" or "logistic".
     ridge, scale, fit_intercept, across, learning_rate, max_iter, epochs, batch_queries, batch_items
         See `fairness_path`.
     relevance_threshold : float
@@ -219,7 +221,7 @@ class FairLinearRanker(LinearRanker):
             return path, path.scores(data)
 
         grid = strength_grid()
-        if self.solver == "exact" and self.loss == "squared":
+        if self.solver == "exact" and LOSSES[self.loss].quadratic:
             # The path bends below α*, wherever that lies, and is constant beyond it.
             vanishing = float(train([1.0]).alpha_star[0])
             grid = np.unique(np.concatenate([grid, vanishing * np.linspace(0, 1, 26)]))

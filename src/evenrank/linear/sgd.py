@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.centering import centered
 from evenrank.contrasts import Contrast
 from evenrank.data import RankingData
 from evenrank.design_columns import contrast_rows, group_indicators, group_shares
@@ -117,15 +118,21 @@ def _passes(
                 share = np.full(len(rows), 1 / len(rows)) if data.sample_weight is None else data.sample_weight[rows]
                 share = (share / max(share.sum(), np.finfo(float).tiny)).astype(dtype)
                 judged = target[rows][:, None]
-                slope = loss.gradient(scores, judged) * share[:, None]
+                ptr = np.append(np.flatnonzero(np.diff(unit, prepend=-1)), len(unit))
+                outputs = scores
+                if loss.within:
+                    outputs, judged = centered(scores, ptr, share), centered(judged, ptr, share)
+                slope = loss.gradient(outputs, judged) * share[:, None]
                 if epoch == schedule.epochs - 1:
-                    rise += share @ (loss.value(scores, judged) - loss.value(np.zeros_like(judged), judged)) / batches
+                    rise += share @ (loss.value(outputs, judged) - loss.value(np.zeros_like(judged), judged)) / batches
                 step = rate
                 if capped:
                     square = (share @ (X.astype(np.float64) ** 2)).sum() + 1
                     step = min(rate, 1 / (loss.steepest * float(square) + 2 * design.ridge.max(initial=0)))
                 if penalty is not None:
-                    gamma, down = penalty.subgradient(scores, rows, unit, n_units)
+                    values = centered(scores, ptr) if design.target == "centered" else scores
+                    gamma, down = penalty.subgradient(values, rows, unit, n_units)
+                    down = centered(down, ptr) if design.target == "centered" else down
                     if capped:
                         weights_down = (X.T @ down).astype(np.float64)
                         length = capped_step(gamma, (weights_down**2).sum(axis=0), rate * limits)
@@ -151,7 +158,7 @@ def _whole_gamma(design: Design, settings: Sequence[Cells], theta: NDArray[np.fl
     for cells, part in zip(settings, np.split(theta, max(1, len(settings))), strict=True):
         units = (data.query_of_row, data.n_queries) if design.scope == "per_query" else (None, 1)
         contrast = cells.contrast(slice(None), *units, across=design.across)
-        rows = contrast_rows(contrast, data, group_aware=design.group_aware) / design.spread
+        rows = contrast_rows(contrast, data, group_aware=design.group_aware, target=design.target) / design.spread
         out.append(contrast.pairs.value(rows @ part[:, : rows.shape[1]].T))
     return np.concatenate(out)
 

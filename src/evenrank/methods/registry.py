@@ -52,7 +52,9 @@ LINEAR = ("solver", "loss", "ridge", "group_aware", "verbose")
 TRAINING = ("loss", "ridge", "fit_intercept", "learning_rate", "max_iter", "epochs", "batch_queries", "batch_items")
 
 
-def _regularized(name: str, label: str, title: str, *, scope: str = "amortized", aware: bool = False) -> Method:
+def _regularized(
+    name: str, label: str, title: str, *, scope: str = "amortized", aware: bool = False, target: str | None = None
+) -> Method:
     return Method(
         name,
         label,
@@ -63,9 +65,9 @@ def _regularized(name: str, label: str, title: str, *, scope: str = "amortized",
         model="linear",
         strength=ALPHA,
         sees=AWARE if aware else BLIND,
-        knobs=(*FAIRNESS, *LINEAR),
+        knobs=tuple(knob for knob in (*FAIRNESS, *LINEAR) if knob != "target" or target is None),
         settings=TRAINING,
-        fixed={"scope": scope} | ({"group_aware": True} if aware else {}),
+        fixed={"scope": scope} | ({"group_aware": True} if aware else {}) | ({"target": target} if target else {}),
         by_notion=True,
     )
 
@@ -142,6 +144,12 @@ METHODS = {
         ),
         _regularized(
             "amortized_aware", "amortized, group seen", "as amortized, the model seeing the group itself", aware=True
+        ),
+        _regularized(
+            "centered",
+            "centered",
+            "as amortized, gaps of the scores less their query's mean, which alone can change a ranking",
+            target="centered",
         ),
         _deltr("deltr", "DELTR", "ListNet with a penalty on disparate exposure"),
         _deltr("deltr_aware", "DELTR, group seen", "DELTR with the protected flag as a feature", aware=True),

@@ -1,8 +1,9 @@
 """What the fairness term evens out: one value per row, computed from the scores, with its exact derivative.
 
 The paper evens out the scores themselves. What is measured is who gets into the top k, so other values are closer to
-that: the probability, a soft indicator of the top k, the soft discount of the rank. `FairnessTerm` joins one of them
-with the contrasts of a notion: Γ of the value as a function of the scores, for torch, boosting and the linear solvers.
+that: the score less its query's mean, the probability, a soft indicator of the top k, the soft discount of the rank.
+`FairnessTerm` joins one of them with the contrasts of a notion: Γ of the value as a function of the scores, for torch,
+boosting and the linear solvers.
 """
 
 from evenrank.targets.bound import BoundTarget

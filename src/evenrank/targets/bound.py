@@ -1,4 +1,4 @@
-"""What a target is once it is bound to lists, and the targets that look at a row's own score only."""
+"""What a target is once it is bound to lists, and the targets without a temperature."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from evenrank.centering import centered
 
 
 def sigmoid_slope(scores: NDArray[Any]) -> NDArray[Any]:
@@ -28,7 +30,7 @@ class BoundTarget:
     def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Bound how fast each row's v moves and bends while no score moves by more than 1.
 
-        The threshold and the spread of a list are held fixed. Both results have the scores' shape.
+        The mean, the threshold and the spread of a list are held fixed. Both results have the scores' shape.
         """
         raise NotImplementedError
 
@@ -47,3 +49,19 @@ class Rowwise(BoundTarget):
 
     def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         return np.abs(self._first(scores)), np.abs(self._second(scores))
+
+
+class Centered(BoundTarget):
+    """v is the score less the mean of its list: what differs between lists cannot change a ranking."""
+
+    def __init__(self, query_ptr: NDArray[np.int64]) -> None:
+        self.query_ptr = query_ptr
+
+    def value(self, scores: NDArray[Any]) -> NDArray[Any]:
+        return centered(scores, self.query_ptr)
+
+    def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
+        return centered(slope, self.query_ptr)
+
+    def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        return np.ones_like(scores), np.zeros_like(scores)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenrank.checks import check_k, check_number, choose
 from evenrank.losses import sigmoid
-from evenrank.targets.bound import BoundTarget, Rowwise, sigmoid_slope
+from evenrank.targets.bound import BoundTarget, Centered, Rowwise, sigmoid_slope
 from evenrank.targets.lists import SoftExposure, SoftTopK
 
 
@@ -31,6 +31,10 @@ class Target:
         Whether it depends on the cut-off.
     temperature : float or None
         The default softness, in units of a list's spread; None for a target that has none.
+    listwise : bool
+        Whether it depends on the whole list.
+    linear : bool
+        Whether it is linear in the scores, so that Γ of a linear score stays convex and exactly solvable.
     """
 
     name: str
@@ -38,6 +42,8 @@ class Target:
     bind: Callable[..., BoundTarget]
     uses_k: bool = False
     temperature: float | None = None
+    listwise: bool = False
+    linear: bool = False
 
 
 def _probability_bend(scores: NDArray[Any]) -> NDArray[Any]:
@@ -51,18 +57,34 @@ TARGETS = {
             "score",
             "the score itself, as in the paper",
             lambda *_: Rowwise(lambda s: s, np.ones_like, np.zeros_like),
+            linear=True,
+        ),
+        Target(
+            "centered",
+            "the score less its query's mean",
+            lambda query_ptr, *_: Centered(query_ptr),
+            listwise=True,
+            linear=True,
         ),
         Target(
             "probability",
             "sigmoid of the score",
             lambda *_: Rowwise(sigmoid, sigmoid_slope, _probability_bend),
         ),
-        Target("topk", "soft indicator of the query's top k, whatever the scale of the scores", SoftTopK, True, 0.5),
+        Target(
+            "topk",
+            "soft indicator of the query's top k, whatever the scale of the scores",
+            SoftTopK,
+            uses_k=True,
+            temperature=0.5,
+            listwise=True,
+        ),
         Target(
             "exposure",
             "position discount of the soft rank, whatever the scale of the scores",
             SoftExposure,
             temperature=0.5,
+            listwise=True,
         ),
     )
 }
@@ -76,7 +98,7 @@ def bind_target(
     Parameters
     ----------
     name : str
-        One of `TARGETS`: "score", "probability", "topk" or "exposure".
+        One of `TARGETS`: "score", "centered", "probability", "topk" or "exposure".
     query_ptr : ndarray
         (q + 1,): the rows of query i are ``query_ptr[i]:query_ptr[i + 1]``.
     k : int

@@ -35,7 +35,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
     scope : str
         "amortized" pools the queries of the batch, "per_query" averages the gaps of the queries.
     target : str
-        The value that is evened out: "score", "probability", "topk" or "exposure".
+        The value that is evened out: "score", "centered", "probability", "topk" or "exposure".
     k : int
         The cut-off of target "topk".
     temperature : float, optional
@@ -81,7 +81,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         self.target, self.k, self.temperature = target, k, temperature
         # An option that is wrong is refused now, not in training.
         bind_target(target, np.zeros(1, np.int64), k=k, temperature=temperature)
-        self._by_query = scope == "per_query" or TARGETS[target].temperature is not None
+        self._by_query = scope == "per_query" or TARGETS[target].listwise
         self.across = choose(across, ACROSS, what="across")
         self.relevance_threshold, self.smoothing, self.momentum = relevance_threshold, smoothing, momentum
         if momentum is not None and not (isinstance(momentum, int | float | np.number) and 0 <= momentum < 1):

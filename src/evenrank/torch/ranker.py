@@ -39,7 +39,8 @@ class FairNeuralRanker(BaseRanker):
     scope : str
         "amortized" over the queries of a batch, or "per_query".
     target : str
-        The value that is evened out: "exposure", "topk", "probability" or "score"; docs/neural.md compares them.
+        The value that is evened out: "exposure", "topk", "probability", "score" or "centered"; docs/neural.md
+        compares them.
         "topk" lowers the gap most at large strengths and suits a small ``max_violation``.
     k : int
         The cut-off of target "topk" and of ``max_violation``.
