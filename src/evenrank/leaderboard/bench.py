@@ -101,36 +101,11 @@ def bench(
     >>> sorted({standing.method for standing in result.standings()})
     ['amortized', 'fastar', 'noise_floor']
     """
-    names = tuple(dict.fromkeys(asked.notion_name(notion) for notion in asked.listed_names(notions)))
-    cuts = tuple(dict.fromkeys(check_k(k) for k in np.atleast_1d(np.asarray(ks)).tolist()))
-    chosen, left_out = chosen_methods(methods)
-    if not names or not chosen or not cuts:
-        raise ConfigError("a bench needs at least one method, one notion and one k.")
-    if scale not in SCALES:
-        raise ConfigError(f"scale must be 'train', 'dataset' or None; got {scale!r}.")
     check_number(n_jobs, "n_jobs", whole=True)
     if n_jobs == 0:
         raise ConfigError("n_jobs must be a number of processes, or -1 for one per core; got 0.")
-    check_number(folds, "folds", least=LEAST_FOLDS, whole=True)
-    sources = checked_sources(data, int(folds))
-    for name, method_settings in (settings or {}).items():
-        METHODS[choose(name, METHODS, what="a method of settings")].check_settings(method_settings)
-    for name in strengths or {}:
-        choose(name, chosen, what="a method of strengths")
-    numbers = asked.checked_seeds(seeds, 0)
-    plan = BenchPlan(
-        sources=sources,
-        # The methods of one data set and seed together: they share splits and baselines.
-        blocks=tuple(
-            BenchBlock(source, name, seed) for source in sources for seed in numbers for name in (*chosen, FLOOR)
-        ),
-        notions=names,
-        grids={name: _grid(strengths or {}, name) for name in chosen},
-        ks=cuts,
-        folds=int(folds),
-        scale=scale,
-        settings=settings or {},
-    )
+    chosen, left_out = chosen_methods(methods)
+    plan = planned(data, chosen, notions, strengths or {}, ks, folds, seeds, scale=scale, settings=settings or {})
     config = {"asked": plan.asked(), "data": plan.facts(), **made_now(chosen), "left_out": left_out}
     if out is None:
         return Bench.of(config, run_blocks(plan, [], None, n_jobs, progress))
@@ -142,6 +117,47 @@ def bench(
         write_whole(folder.path / TEXT, markdown(result))
         write_whole(folder.path / PAGE, result.html())
     return result
+
+
+def planned(
+    data: RankingData | Mapping[str, Source],
+    methods: Sequence[str],
+    notions: Sequence[str],
+    strengths: Mapping[str, ArrayLike],
+    ks: Sequence[int],
+    folds: int,
+    seeds: int | Sequence[int],
+    *,
+    scale: str | None = "train",
+    settings: Mapping[str, Mapping[str, Any]],
+) -> BenchPlan:
+    """Check what `bench` was asked, whose parameters these are, and plan it."""
+    names = tuple(dict.fromkeys(asked.notion_name(notion) for notion in asked.listed_names(notions)))
+    cuts = tuple(dict.fromkeys(check_k(k) for k in np.atleast_1d(np.asarray(ks)).tolist()))
+    if not names or not methods or not cuts:
+        raise ConfigError("a bench needs at least one method, one notion and one k.")
+    if scale not in SCALES:
+        raise ConfigError(f"scale must be 'train', 'dataset' or None; got {scale!r}.")
+    check_number(folds, "folds", least=LEAST_FOLDS, whole=True)
+    sources = checked_sources(data, int(folds))
+    for name, method_settings in settings.items():
+        METHODS[choose(name, METHODS, what="a method of settings")].check_settings(method_settings)
+    for name in strengths:
+        choose(name, methods, what="a method of strengths")
+    numbers = asked.checked_seeds(seeds, 0)
+    return BenchPlan(
+        sources=sources,
+        # The methods of one data set and seed together: they share splits and baselines.
+        blocks=tuple(
+            BenchBlock(source, name, seed) for source in sources for seed in numbers for name in (*methods, FLOOR)
+        ),
+        notions=names,
+        grids={name: _grid(strengths, name) for name in methods},
+        ks=cuts,
+        folds=int(folds),
+        scale=scale,
+        settings=settings,
+    )
 
 
 def chosen_methods(methods: str | Sequence[str]) -> tuple[list[str], dict[str, str]]:
