@@ -31,6 +31,7 @@ _NAMES = {
     "DELTR": "linear.deltr",
     "deltr_path": "linear.deltr_path",
     "FAStar": "rerankers.fastar",
+    "FairController": "rerankers.controller",
     "FairnessSpec": "rankers.spec",
     "QueryKFold": "rankers.selection",
     "ranking_scorer": "rankers.selection",

@@ -59,6 +59,7 @@ from evenrank.rankers.selection import QueryKFold as QueryKFold
 from evenrank.rankers.selection import ranking_scorer as ranking_scorer
 from evenrank.rankers.spec import FairnessSpec as FairnessSpec
 from evenrank.ranking import Ranking as Ranking
+from evenrank.rerankers.controller import FairController as FairController
 from evenrank.rerankers.fastar import FAStar as FAStar
 
 __version__: Final[str]

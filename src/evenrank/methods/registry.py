@@ -19,6 +19,11 @@ def share_grid() -> NDArray[np.float64]:
     return np.arange(50) / 50
 
 
+def gain_grid() -> NDArray[np.float64]:
+    """List the controller's gains: 0 and then thrice and ten times as much, up to far too much."""
+    return np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
+
+
 def path_end(train: RankingData) -> float:
     """Give a strength far beyond α*, from which on an exact path is constant."""
     return 1e6
@@ -34,9 +39,17 @@ def larger_share(train: RankingData) -> float:
     return float((train.group == train.group_names.index(larger_group(train))).mean())
 
 
+def default_gain(train: RankingData) -> float:
+    """Give the gain that a controller has where none is asked for."""
+    return 3.0
+
+
 WEIGHT = "weight of evenness in training"
 ALPHA = Strength("alpha", WEIGHT, strength_grid, full=path_end, full_meaning="α*: the training gap is 0")
 GAMMA = Strength("gamma", WEIGHT, strength_grid)
+GAIN = Strength(
+    "gain", "how hard the running gap is pushed back", gain_grid, full=default_gain, full_meaning="its default"
+)
 # Trees and networks have no end of a path.
 PENALTY = Strength("alpha", WEIGHT, strength_grid)
 SHARE = Strength("p", "share asked for", share_grid, below=1, full=protected_share, full_meaning="the group's share")
@@ -160,6 +173,22 @@ METHODS = {
         _fastar("fastar_unadjusted", "FA*IR, unadjusted", "FA*IR without the adjustment", adjust=False),
         _fastar(
             "fastar_larger", "FA*IR, larger protected", "FA*IR with the larger group as the protected one", larger=True
+        ),
+        Method(
+            "controller",
+            "controller",
+            "lists served in turn, each shifted against the gap of those before it",
+            kind=POST,
+            model="",
+            strength=GAIN,
+            sees=Sees(group_at_serving=True, other_lists=True),
+            home=("evenrank.rerankers.controller", "FairController"),
+            run=runs.controller,
+            knobs=("notion", "gain"),
+            settings=("value", "limit", "memory", *TRAINING),
+            by_notion=True,
+            by_k=True,
+            saves=False,
         ),
         _boosted(
             "lightgbm",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,27 @@ def fastar(method: Method, task: Task) -> Iterator[Part]:
                 parameters = {"p": task.strengths[shares], "protected": protected, **method.fixed, **of_fastar}
                 out[:, shares] = method.ranker_class()(**parameters).rerank(plain, test, k)
             yield Part(grouping, ANY, k, out)
+
+
+def controller(method: Method, task: Task) -> Iterator[Part]:
+    """Serve the strength-0 model's test lists in their order, one run per gain; gain 0 leaves them alone.
+
+    A controller that served the training lists says where to start and what chance of being relevant a score means.
+    """
+    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
+    of_controller = {name: options.pop(name) for name in ("value", "limit", "memory") if name in options}
+    path = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options)
+    learned, plain = path.scores(task.train[0])[:, 0], path.scores(task.test[0])[:, 0]
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        for notion, k in product(task.notions, task.ks):
+            pilot = method.ranker_class()(notion, k, **of_controller).fit(learned, train)
+            columns = [
+                method.ranker_class()(notion, k, gain, warm=pilot, **of_controller).rerank(plain, test)
+                if gain
+                else plain
+                for gain in task.strengths.tolist()
+            ]
+            yield Part(grouping, notion, k, np.stack(columns, axis=1))
 
 
 def boosted(method: Method, task: Task) -> Iterator[Part]:

@@ -1,0 +1,357 @@
+"""`FairController`: serves one list after the other and pushes back what its groups have been short of so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import exp, isfinite
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.checks import check_k, check_number, choose
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError
+from evenrank.rerankers.controller_input import (
+    MERIT,
+    VALUES,
+    checked_relevance,
+    lists_of,
+    notion_name,
+    spread_of,
+    warm_start,
+)
+from evenrank.rerankers.tallies import Tallies
+
+PARAMETERS = ("notion", "k", "gain", "value", "limit", "memory")
+TOP_K = 5
+GAIN, MERIT_GAIN = 1.0, 0.01
+
+
+class FairController:
+    """A controller of lists that are served one by one: the groups that got too little so far are moved up in the next.
+
+    After each list it knows what each group's items got (``value``) and what they would have got at the mean rate of
+    all groups. In the next list a group's scores are shifted by ``gain`` × (mean rate − the group's rate) × (lists that
+    had the group), in units of the list's own spread. Such a shift grows until the group gets its share, so that the
+    gap of all lists served goes to 0 like 1 / their number. It may see the group and other lists at serving.
+
+    Parameters
+    ----------
+    notion : str, optional
+        "dp", "eop" or "eod" (or their full names): what is given is divided by the number of a group's items, of its
+        relevant ones, or of both kinds. "merit", the default for exposure and impact, is FairCo [1]_ as published: what
+        is given so far, divided by the group's relevance in the list at hand; the largest quotient less the group's own
+        is multiplied by ``gain`` and added to the scores as they are. It has neither ``limit`` nor ``memory``.
+    k : int, optional
+        The cut-off. By default 5 for "topk", and the whole list for the others.
+    gain : float, optional
+        How hard the gap is pushed back; 0 changes nothing. By default 1, and 0.01 for "merit". A gain too large makes
+        the order of a list swing from one side to the other, at a cost in quality; one too small closes the gap late.
+    value : str
+        What an item gets: "topk" (1 in the top k), "exposure" (1 / log2(1 + rank)) or "impact" (exposure × relevance).
+    warm : GroupOffset, FairController or dict, optional
+        Where to start: offsets by group that are added to the scores, or a controller that was fitted. A `GroupOffset`
+        and a fitted controller also bring the chance that an item is relevant.
+    limit : float
+        The most that a group is shifted by the running gap, in spreads of the list.
+    memory : float, optional
+        The number of lists after which what was served counts 1/e. With ``limit`` it keeps an error that cannot be
+        closed from piling up (anti-windup). None remembers everything.
+
+    Attributes
+    ----------
+    served : int
+        The number of lists served.
+    start_ : dict
+        By group, the shift in spreads that `fit` found to be needed.
+
+    Notes
+    -----
+    Scores may have any scale. Of a list, the spread is that between its quartiles, so that a sentinel such as -1e30
+    does not stretch it. Within a group the order is always that of the scores; ties keep the order they are given in.
+    An item of unknown group (None, NaN, "") is not shifted and not counted. A group that was never served before, or
+    that ``warm`` does not name, begins without a shift. A list of one group is counted and keeps its order, and an
+    empty list gives an empty order. One controller must not be called from several threads at a time; give each its
+    own, and add them up with `merge`.
+
+    References
+    ----------
+    .. [1] M. Morik, A. Singh, J. Hong, T. Joachims: Controlling fairness and bias in dynamic learning-to-rank (2020).
+
+    Examples
+    --------
+    >>> controller = FairController("dp", k=1)
+    >>> [controller.rank([2.0, 1.0], ["a", "b"]).tolist() for _ in range(4)]
+    [[0, 1], [1, 0], [0, 1], [1, 0]]
+    """
+
+    def __init__(
+        self,
+        notion: str | None = None,
+        k: int | None = None,
+        gain: float | None = None,
+        value: str = "topk",
+        warm: Any = None,
+        *,
+        limit: float = 3.0,
+        memory: float | None = 1000.0,
+    ) -> None:
+        self.value = choose(value, VALUES, what="value")
+        name = notion_name(notion, value)
+        self.notion = name
+        self.k = TOP_K if k is None and value == "topk" else k if k is None else check_k(k)
+        self.gain = (MERIT_GAIN if name == MERIT else GAIN) if gain is None else gain
+        check_number(self.gain, "gain", least=0)
+        check_number(limit, "limit", above=0)
+        if memory is not None:
+            check_number(memory, "memory", above=0)
+        self.limit, self.memory = limit, memory
+        self.start_, self.offsets, self.chances_ = warm_start(warm)
+        strata = {"equalized_odds": 2}.get(name, 1)
+        self._tallies = Tallies(strata, 1.0 if memory is None or name == MERIT else exp(-1 / memory))
+        for label in self.offsets:
+            self._tallies.code(label)
+        self._discounts = np.zeros(0)
+        self._relevance_counts = name != "demographic_parity" or value == "impact"
+
+    @property
+    def served(self) -> int:
+        """The number of lists served."""
+        return self._tallies.served
+
+    # ------------------------------------------------------------------ serving
+
+    def rank(self, scores: ArrayLike, groups: Any, relevance: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Order one list, and count it as served.
+
+        Parameters
+        ----------
+        scores : array-like
+            (n,), finite, higher is better.
+        groups : sequence
+            The group label of each item, (n,).
+        relevance : array-like, optional
+            The chance that each item is relevant, (n,), for "eop", "eod" and "impact"; by default what ``warm`` learned
+            of scores. For "merit", the items' relevance; by default the scores.
+
+        Returns
+        -------
+        ndarray
+            The numbers of the items, best first, (n,).
+
+        Raises
+        ------
+        DataError
+            If a score is not finite, or the lengths differ; nothing is counted then.
+        """
+        own = np.asarray(scores, np.float64)
+        if own.ndim != 1 or len(groups) != len(own):
+            raise DataError(
+                f"rank needs one score and one group per item; got shape {own.shape} and {len(groups)} groups."
+            )
+        if not len(own):
+            return np.zeros(0, np.int64)
+        down = -own
+        order = down.argsort(kind="stable")
+        down = down.take(order)
+        if not (isfinite(down[0]) and isfinite(down[-1])):  # NaN is sorted last
+            place = int(np.flatnonzero(~np.isfinite(own))[0])
+            raise DataError(f"scores must be finite; item {place} has {own[place]}. Leave the item out of the list.")
+        weight = None
+        if self._relevance_counts:
+            weight = relevance_of(own, relevance, self.notion, self.chances_)
+        code = self._tallies.codes(groups, len(own)).take(order)
+        if self.gain or self.offsets:
+            shift = np.array(self._shifts(down, code, None if weight is None else weight.take(order)))
+            # Sorting what is sorted already keeps the order within a group, however small its differences are.
+            again = (down - shift.take(code)).argsort(kind="stable")
+            order, code = order.take(again), code.take(again)
+        self._count(code, None if weight is None else weight.take(order))
+        return order
+
+    def _shifts(
+        self, down: NDArray[np.float64], code: NDArray[np.int64], weight: NDArray[np.float64] | None
+    ) -> list[float]:
+        """What is added to the scores of each group; the first is that of unknown groups."""
+        if self.notion == MERIT:
+            assert weight is not None
+            shift = self._tallies.lifts(self.gain, code, weight)
+        else:
+            shift = self._parts()
+            spread = spread_of(down)
+            for group in range(len(shift)):
+                shift[group] *= spread
+        for label, number in self.offsets.items():
+            shift[self._tallies.code(label)] += number
+        return shift
+
+    def _parts(self) -> list[float]:
+        """The shift of each group in spreads."""
+        parts = self._tallies.pushes(self.gain, self.limit)
+        if self.gain and self.start_:
+            for group, label in enumerate(self._tallies.labels):
+                parts[group] += self.start_.get(label, 0.0)
+        return parts
+
+    def _count(self, code: NDArray[np.int64], weight: NDArray[np.float64] | None) -> None:
+        """Add what the items, best first, get."""
+        gives: NDArray[np.float64] | None = None
+        if self.value != "topk":
+            if len(self._discounts) < len(code):
+                self._discounts = 1 / np.log2(np.arange(2, 2 * len(code) + 2))
+            gives = self._discounts[: len(code)]
+            if self.value == "impact" and weight is not None:
+                gives = gives * weight
+        masses: list[NDArray[np.float64] | None] = [None]
+        if weight is not None and self.notion in ("equal_opportunity", "equalized_odds"):
+            masses = [weight] if self.notion == "equal_opportunity" else [1 - weight, weight]
+        self._tallies.add(code, self.k, gives, masses)
+
+    # ------------------------------------------------------------------ several servers, and the next start
+
+    def state(self) -> dict[str, Any]:
+        """Give everything the controller knows, as plain values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            The state, for `from_state`.
+        """
+        chances = self.chances_
+        return {
+            "controller": 1,
+            **{name: getattr(self, name) for name in PARAMETERS},
+            "start": [list(pair) for pair in self.start_.items()],
+            "offsets": [list(pair) for pair in self.offsets.items()],
+            "chances": None if chances is None else [chances.score.tolist(), chances.chance.tolist()],
+            **self._tallies.state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> FairController:
+        """Make the controller whose `state` was kept; it serves on exactly as that one would have.
+
+        Parameters
+        ----------
+        state : mapping
+            A state, or what JSON made of it.
+
+        Returns
+        -------
+        FairController
+            The controller.
+
+        Raises
+        ------
+        DataError
+            If it is not a whole state.
+        """
+        from evenrank.rerankers.chances import Chances
+
+        try:
+            if state["controller"] != 1:
+                raise DataError(f"this state is of version {state['controller']!r}; this evenrank knows 1.")
+            controller = cls(**{name: state[name] for name in PARAMETERS})
+            controller.start_, controller.offsets = (
+                {label: float(number) for label, number in state[name]} for name in ("start", "offsets")
+            )
+            if state["chances"] is not None:
+                score, chance = (np.array(part, np.float64) for part in state["chances"])
+                controller.chances_ = Chances(score, chance)
+            controller._tallies.restore(state)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"this is not the state of a FairController: {error}. Keep what state() gave.") from None
+        return controller
+
+    def merge(self, *others: FairController) -> FairController:
+        """Add up controllers that served different lists.
+
+        Parameters
+        ----------
+        *others : FairController
+            With the same parameters; the order does not matter.
+
+        Returns
+        -------
+        FairController
+            A new controller that goes on from all lists together, with this one's start.
+        """
+        merged = FairController.from_state(self.state())
+        for other in others:
+            if not isinstance(other, FairController):
+                raise ConfigError(f"controllers merge with controllers; got {type(other).__name__}.")
+            strange = [name for name in PARAMETERS if getattr(self, name) != getattr(other, name)]
+            if strange:
+                values = f"{getattr(self, strange[0])!r} and {getattr(other, strange[0])!r}"
+                raise ConfigError(f"controllers that merge must share their {strange[0]}; got {values}.")
+            merged._tallies.merge(other._tallies)
+        return merged
+
+    # ------------------------------------------------------------------ whole data
+
+    def fit(self, scores: ArrayLike, data: RankingData) -> Self:
+        """Learn from lists with labels where to start, and what chance of being relevant a score means.
+
+        The lists are served once by a controller without a start; the start is its mean shift over the second half.
+
+        Parameters
+        ----------
+        scores : array-like
+            (n,), in the caller's row order.
+        data : RankingData
+            The rows, with relevance and groups.
+
+        Returns
+        -------
+        FairController
+            The controller itself; lists served so far stay counted, these are not.
+        """
+        from evenrank.rerankers.chances import Chances
+
+        stored = np.asarray(data.to_stored(scores), np.float64)
+        if self.notion == MERIT:
+            raise ConfigError("notion='merit' is FairCo as published, which has no start to fit. Leave fit out.")
+        self.chances_ = Chances.of(stored, data)
+        pilot = FairController(self.notion, self.k, value=self.value, limit=self.limit, memory=self.memory)
+        shifts: list[dict[Any, float]] = []
+        relevant = data.relevant.astype(float)
+        for rows, labels in lists_of(stored, data):
+            pilot.rank(stored[rows], labels, relevant[rows])
+            shifts.append(dict(zip(pilot._tallies.labels, pilot._parts(), strict=True)))
+        late = shifts[len(shifts) // 2 :]
+        self.start_ = {
+            label: sum(each.get(label, 0.0) for each in late) / len(late) for label in pilot._tallies.labels[1:]
+        }
+        return self
+
+    def rerank(self, scores: ArrayLike, data: RankingData, k: int | None = None) -> NDArray[np.float64]:
+        """Serve all lists, in the order in which they first appear in the data.
+
+        Parameters
+        ----------
+        scores : array-like
+            (n,), in the caller's row order.
+        data : RankingData
+            The rows. Their relevance is not looked at.
+        k : int, optional
+            As the controller's own k, which it must equal.
+
+        Returns
+        -------
+        ndarray
+            Scores of the new order (minus the new rank) in the caller's row order, (n,).
+        """
+        if k is not None and k != self.k:
+            raise ConfigError(
+                f"this controller counts the top {self.k}; got k={k}. Make one with FairController(k={k})."
+            )
+        stored = np.asarray(data.to_stored(scores), np.float64)
+        if stored.ndim != 1:
+            raise DataError(f"scores to re-rank must be one column, ({data.n_rows},); got shape {stored.shape}.")
+        out = np.empty(data.n_rows)
+        for rows, labels in lists_of(stored, data):
+            out[rows[self.rank(stored[rows], labels)]] = -1.0 - np.arange(len(rows))
+        return data.to_caller(out)

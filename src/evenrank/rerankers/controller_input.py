@@ -1,0 +1,168 @@
+"""What a `FairController` is given: where to start, the relevance of items, and the spread of a list's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.checks import check_number
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError
+from evenrank.notions import ALIASES, NOTIONS
+from evenrank.ranking import strict_places
+
+MERIT = "merit"
+VALUES = ("topk", "exposure", "impact")
+QUARTILES = 1.349  # from the first to the third quartile of a normal distribution, in standard deviations
+
+
+def notion_name(notion: str | None, value: str) -> str:
+    """Give the full name of a controller's notion.
+
+    Parameters
+    ----------
+    notion : str, optional
+        A name or alias, or "merit"; None is parity for the top k, and merit for the other values.
+    value : str
+        What items get; impact is for parity and merit only.
+
+    Returns
+    -------
+    str
+        The name.
+    """
+    name = ("dp" if value == "topk" else MERIT) if notion is None else notion
+    name = ALIASES.get(name, name) if isinstance(name, str) else name
+    if name not in (*NOTIONS, MERIT):
+        known = ", ".join((*ALIASES, MERIT))
+        raise ConfigError(f"notion of a controller must be one of {known}, as it sees no features; got {notion!r}.")
+    if value == "impact" and name not in ("demographic_parity", MERIT):
+        raise ConfigError(f"value='impact' counts relevance already; use value='exposure' with notion={notion!r}.")
+    return name
+
+
+def lists_of(stored: NDArray[np.float64], data: RankingData) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
+    """Yield the rows of each list, best first, and their group labels.
+
+    Parameters
+    ----------
+    stored : ndarray
+        Scores, (n,), in stored order.
+    data : RankingData
+        The rows; ties go by item id.
+
+    Yields
+    ------
+    tuple of ndarray and list
+        Rows and labels; None is an unknown group.
+    """
+    by_place = np.empty(data.n_rows, np.int64)
+    by_place[data.query_ptr[data.query_of_row] + strict_places(stored, data)] = np.arange(data.n_rows)
+    labels = np.array([*data.group_names, None], object)[data.group]
+    for start, end in pairwise(data.query_ptr.tolist()):
+        rows = by_place[start:end]
+        yield rows, labels[rows].tolist()
+
+
+def warm_start(warm: Any) -> tuple[dict[Any, float], dict[Any, float], Any]:
+    """Take apart what a controller starts from.
+
+    Parameters
+    ----------
+    warm : GroupOffset, FairController, dict or None
+        See `FairController`.
+
+    Returns
+    -------
+    tuple
+        Shifts in spreads by group, offsets in units of the scores by group, and the chance of being relevant as a
+        function of scores (None if unknown).
+    """
+    if warm is None:
+        return {}, {}, None
+    chances, start = getattr(warm, "chances_", None), getattr(warm, "start_", None)
+    if start is not None:
+        return dict(start), dict(warm.offsets), chances
+    offsets = getattr(warm, "offsets_", warm)
+    if not isinstance(offsets, Mapping):
+        raise ConfigError(
+            f"warm must be a fitted GroupOffset, a fitted FairController or a dict of one number per group; got "
+            f"{type(warm).__name__}."
+        )
+    for label, number in offsets.items():
+        check_number(number, f"the offset of group {label!r}")
+    return {}, {label: float(number) for label, number in offsets.items()}, chances
+
+
+def relevance_of(
+    own: NDArray[np.float64], given: ArrayLike | None, notion: str, chances: Callable[..., Any] | None
+) -> NDArray[np.float64]:
+    """Give the relevance of a list's items, as it was given or by their scores.
+
+    Parameters
+    ----------
+    own : ndarray
+        Scores, (n,).
+    given : array-like, optional
+        The relevance given, (n,): chances from 0 to 1, or for "merit" any finite numbers ≥ 0.
+    notion : str
+        The controller's notion.
+    chances : callable, optional
+        The chance of being relevant as a function of scores.
+
+    Returns
+    -------
+    ndarray
+        (n,).
+
+    Raises
+    ------
+    DataError
+        If there are more or fewer numbers, or one is out of bounds or NaN.
+    """
+    if given is None:
+        if notion == MERIT:
+            return own
+        if chances is not None:
+            return np.asarray(chances(own))
+        raise ConfigError(
+            f"a controller of {notion} needs the chance that an item is relevant. Give rank(…, relevance=), fit the "
+            "controller, or start it from a fitted GroupOffset (warm=)."
+        )
+    relevance = np.asarray(given, np.float64)
+    if relevance.shape != own.shape:
+        raise DataError(f"relevance must be one number per item, {own.shape}; got shape {relevance.shape}.")
+    low, high = relevance.min(), relevance.max()
+    if not (low >= 0 and isfinite(high) and (high <= 1 or notion == MERIT)):
+        rule = "finite and ≥ 0" if notion == MERIT else "chances from 0 to 1"
+        raise DataError(f"relevance must be {rule}; got {low:g} to {high:g}.")
+    return relevance
+
+
+def spread_of(ordered: NDArray[np.float64]) -> float:
+    """Give the spread of scores that are sorted, either way.
+
+    It is that between the quartiles, as a standard deviation; where they are equal, the smallest distance of a score
+    from the median, and 1 where all are equal.
+
+    Parameters
+    ----------
+    ordered : ndarray
+        Sorted scores, (n,).
+
+    Returns
+    -------
+    float
+        The spread, above 0.
+    """
+    n = len(ordered)
+    spread = abs(ordered.item(3 * n // 4) - ordered.item(n // 4)) / QUARTILES
+    if spread == 0:
+        steps = np.abs(ordered - ordered[n // 2])
+        spread = float(steps[steps > 0].min(initial=np.inf))
+    return spread if isfinite(spread) else 1.0

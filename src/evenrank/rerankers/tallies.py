@@ -1,0 +1,203 @@
+"""`Tallies`: what each group has got over the lists served so far, in sums that can be added up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.checks import check_number
+from evenrank.errors import DataError
+
+TABLES = ("value", "mass", "lists")
+LEAST_RELEVANCE = 1e-4  # of a group in a list, where what it got is divided by it
+
+
+class Tallies:
+    """Sums by stratum and group: what the group got, what it could have got, and the lists that had it.
+
+    The first place of every table is that of unknown groups, which stay 0.
+
+    Parameters
+    ----------
+    strata : int
+        The number of strata.
+    keep : float
+        What a list still counts when the next one is served.
+
+    Attributes
+    ----------
+    labels : list
+        The groups, in the order of their first appearance, after None for unknown ones.
+    value, mass, lists : list of list of float
+        (strata, groups) each.
+    served : int
+        The number of lists.
+    """
+
+    def __init__(self, strata: int, keep: float = 1.0) -> None:
+        self.keep, self.served = keep, 0
+        self.labels: list[Any] = [None]
+        self.value, self.mass, self.lists = ([[0.0] for _ in range(strata)] for _ in range(3))
+        self._code: dict[Any, int] = {None: 0, "": 0}
+
+    def codes(self, groups: Any, n: int) -> NDArray[np.int64]:
+        """Give the place of each of n labels in the tables, (n,); new labels get one."""
+        labels = groups.tolist() if hasattr(groups, "tolist") else groups
+        try:
+            return np.fromiter(map(self._code.__getitem__, labels), np.int64, n)
+        except KeyError:
+            return np.fromiter(map(self.code, labels), np.int64, n)
+
+    def code(self, label: Any) -> int:
+        """Give the place of one label in the tables, a new one if it is new."""
+        if label != label:  # NaN
+            return 0
+        if not isinstance(label, str | int | float):
+            if label is None:
+                return 0
+            raise DataError(f"a group must be a text or a number, or None if unknown; got {label!r}.")
+        code = self._code.get(label)
+        if code is None:
+            code = self._code[label] = len(self.labels)
+            self.labels.append(label)
+            for table in (self.value, self.mass, self.lists):
+                for line in table:
+                    line.append(0.0)
+        return code
+
+    def add(
+        self,
+        code: NDArray[np.int64],
+        k: int | None,
+        gives: NDArray[np.float64] | None,
+        masses: list[NDArray[np.float64] | None],
+    ) -> None:
+        """Count one list.
+
+        Parameters
+        ----------
+        code : ndarray
+            The place of each item's group in the tables, best item first, (n,).
+        k : int, optional
+            The places that give something; None is all.
+        gives : ndarray, optional
+            What each place gives, (n,); None is 1.
+        masses : list of ndarray
+            How much each item is of each stratum, (n,) each; None is 1.
+        """
+        keep, size = self.keep, len(self.labels)
+        self.served += 1
+        for stratum, mass in enumerate(masses):
+            counted = mass if gives is None else gives if mass is None else gives * mass
+            got = np.bincount(code[:k], None if counted is None else counted[:k], size).tolist()
+            whole = np.bincount(code, mass, size).tolist()
+            totals, sizes, lists = self.value[stratum], self.mass[stratum], self.lists[stratum]
+            for group in range(1, size):
+                totals[group] = keep * totals[group] + got[group]
+                sizes[group] = keep * sizes[group] + whole[group]
+                lists[group] = keep * lists[group] + (whole[group] > 0)
+
+    def pushes(self, gain: float, limit: float) -> list[float]:
+        """Give what moves each group to the mean rate, (groups,).
+
+        Parameters
+        ----------
+        gain : float
+            The factor of (mean rate − own rate) × lists.
+        limit : float
+            The largest push.
+
+        Returns
+        -------
+        list of float
+            The mean over strata; 0 for a group without items.
+        """
+        out = [0.0] * len(self.labels)
+        for totals, masses, lists in zip(self.value, self.mass, self.lists, strict=True):
+            whole = sum(masses)
+            if whole <= 0:
+                continue
+            mean = sum(totals) / whole
+            for group in range(1, len(out)):
+                if masses[group] > 0:
+                    push = gain * lists[group] * (mean - totals[group] / masses[group])
+                    out[group] += (limit if push > limit else -limit if push < -limit else push) / len(self.value)
+        return out
+
+    def lifts(self, gain: float, code: NDArray[np.int64], relevance: NDArray[np.float64]) -> list[float]:
+        """Give FairCo's lifts: how much less a group got than another one, over its relevance in the list, (groups,).
+
+        Parameters
+        ----------
+        gain : float
+            The factor.
+        code : ndarray
+            The place of each item's group in the tables, (n,).
+        relevance : ndarray
+            Of each item, (n,).
+
+        Returns
+        -------
+        list of float
+            0 for the group that got most, for groups that are not in the list and for unknown ones.
+        """
+        size = len(self.labels)
+        merit = np.bincount(code, relevance, size).tolist()
+        present = [group for group, count in enumerate(np.bincount(code, None, size).tolist()) if group and count]
+        quotient = [self.value[0][group] / max(LEAST_RELEVANCE, merit[group]) for group in present]
+        out = [0.0] * size
+        for group, own in zip(present, quotient, strict=True):
+            out[group] = gain * (max(quotient) - own)
+        return out
+
+    # ------------------------------------------------------------------ keeping and adding up
+
+    def state(self) -> dict[str, Any]:
+        """Give the tables as plain values."""
+        tables = {name: [list(line) for line in getattr(self, name)] for name in TABLES}
+        return {"served": self.served, "groups": self.labels[1:], **tables}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` gave.
+
+        Parameters
+        ----------
+        state : mapping
+            The tables.
+
+        Raises
+        ------
+        DataError
+            If they do not fit each other.
+        """
+        check_number(state["served"], "served", least=0, whole=True)
+        for label in state["groups"]:
+            self.code(label)
+        for name in TABLES:
+            lines = [[float(number) for number in line] for line in state[name]]
+            shape = (len(self.value), len(self.labels))
+            if (len(lines), *{len(line) for line in lines}) != shape or not all(
+                all(map(isfinite, one)) for one in lines
+            ):
+                raise DataError(f"the state's {name} must be {shape[0]} × {shape[1]} finite numbers.")
+            setattr(self, name, lines)
+        self.served = state["served"]
+
+    def merge(self, other: Tallies) -> None:
+        """Add the sums of other lists.
+
+        Parameters
+        ----------
+        other : Tallies
+            Their tallies, of as many strata.
+        """
+        place = [self.code(label) for label in other.labels]
+        self.served += other.served
+        for name in TABLES:
+            for own, theirs in zip(getattr(self, name), getattr(other, name), strict=True):
+                for group, number in zip(place, theirs, strict=True):
+                    own[group] += number
