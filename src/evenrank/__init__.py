@@ -32,6 +32,7 @@ _NAMES = {
     "deltr_path": "linear.deltr_path",
     "FAStar": "rerankers.fastar",
     "FairController": "rerankers.controller",
+    "GroupOffset": "rerankers.offset",
     "FairnessSpec": "rankers.spec",
     "QueryKFold": "rankers.selection",
     "ranking_scorer": "rankers.selection",

@@ -61,6 +61,7 @@ from evenrank.rankers.spec import FairnessSpec as FairnessSpec
 from evenrank.ranking import Ranking as Ranking
 from evenrank.rerankers.controller import FairController as FairController
 from evenrank.rerankers.fastar import FAStar as FAStar
+from evenrank.rerankers.offset import GroupOffset as GroupOffset
 
 __version__: Final[str]
 __all__: Final[list[str]]

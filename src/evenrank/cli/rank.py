@@ -15,11 +15,11 @@ from evenrank.cli import common, options, show
 from evenrank.cli.guard import Output
 from evenrank.errors import ConfigError, one_line
 from evenrank.io.files import write_whole
-from evenrank.methods.method import POST, Method
+from evenrank.methods.method import Method
 from evenrank.methods.registry import METHODS
 from evenrank.quiet import quiet
 
-RERANKERS = [method.name for method in METHODS.values() if method.kind == POST]
+RERANKERS = [method.name for method in METHODS.values() if not method.saves]
 
 
 def rank(

@@ -147,10 +147,11 @@ def grid_of(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) 
     if not (np.isfinite(grid) & (grid >= 0)).all():
         raise ConfigError(f"strengths must be finite numbers ≥ 0; got {requested!r}.")
     strength = METHODS[method].strength
-    if not (grid < strength.below).all():
+    outside = (grid >= strength.below) | (grid > strength.most)
+    if outside.any():
         raise ConfigError(
-            f"strengths of {method} are values of {strength.name} below {strength.below:g}; "
-            f"got {grid[grid >= strength.below].tolist()}. Give it its own."
+            f"strengths of {method} are values of {strength.name} {strength.range}; "
+            f"got {grid[outside].tolist()}. Give it its own."
         )
     return np.unique(np.append(grid, 0.0))
 

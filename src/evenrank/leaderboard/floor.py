@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.methods.method import Part
+from evenrank.rerankers.offset import GroupOffset
 
 
 def floor_parts(
@@ -32,14 +34,7 @@ def floor_parts(
     Part
         The moved scores, (n, 1).
     """
-    from evenrank.measures import measure
-
     for number, data in enumerate(groupings):
-        spread = float(np.std(scores)) or 1.0
-        steps = np.linspace(-3, 3, 241) * spread
-        member = data.to_caller((data.group == 0).astype(float))
-        moved = scores[:, None] + member[:, None] * steps
-        for notion in notions:
-            for k in ks:
-                gaps = measure(moved, data, [f"{notion}@{k}"])[f"{notion}@{k}"]
-                yield Part(number, notion, k, moved[:, [int(np.argmin(gaps))]])
+        for notion, k in product(notions, ks):
+            moved = GroupOffset(notion, k).fit(scores, data).rerank(scores, data)
+            yield Part(number, notion, k, moved[:, None])

@@ -113,8 +113,8 @@ class Strength:
         What a larger value asks for, in a few words.
     grid : Callable
         Its default values; 0 is the method's baseline.
-    below : float
-        Values are smaller than this.
+    below, most : float
+        Values are smaller than the one and at most the other.
     full : Callable, optional
         The strength to take where none is chosen, of the rows to train on.
     full_meaning : str
@@ -125,8 +125,16 @@ class Strength:
     meaning: str
     grid: Callable[[], NDArray[np.float64]]
     below: float = np.inf
+    most: float = np.inf
     full: Callable[[RankingData], float] | None = None
     full_meaning: str = ""
+
+    @property
+    def range(self) -> str:
+        """The values it may have, in words; "" if any from 0 on."""
+        if np.isfinite(self.below):
+            return f"below {self.below:g}"
+        return f"at most {self.most:g}" if np.isfinite(self.most) else ""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,11 @@ def gain_grid() -> NDArray[np.float64]:
     return np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
 
 
+def part_grid() -> NDArray[np.float64]:
+    """List the parts 0, 0.1, …, 1 of a full change."""
+    return np.arange(11) / 10
+
+
 def path_end(train: RankingData) -> float:
     """Give a strength far beyond α*, from which on an exact path is constant."""
     return 1e6
@@ -41,22 +46,31 @@ def larger_share(train: RankingData) -> float:
 
 def default_gain(train: RankingData) -> float:
     """Give the gain that a controller has where none is asked for."""
-    return 3.0
+    from evenrank.rerankers.controller import GAIN
+
+    return GAIN
+
+
+def whole_change(train: RankingData) -> float:
+    """Give the strength that asks for the whole change."""
+    return 1.0
 
 
 WEIGHT = "weight of evenness in training"
 ALPHA = Strength("alpha", WEIGHT, strength_grid, full=path_end, full_meaning="α*: the training gap is 0")
 GAMMA = Strength("gamma", WEIGHT, strength_grid)
-GAIN = Strength(
+PUSH = Strength(
     "gain", "how hard the running gap is pushed back", gain_grid, full=default_gain, full_meaning="its default"
 )
 # Trees and networks have no end of a path.
 PENALTY = Strength("alpha", WEIGHT, strength_grid)
 SHARE = Strength("p", "share asked for", share_grid, below=1, full=protected_share, full_meaning="the group's share")
 LARGER_SHARE = replace(SHARE, full=larger_share)
+PART = Strength("strength", "part of the full change", part_grid, most=1, full=whole_change, full_meaning="1")
 
 BLIND, AWARE = Sees(), Sees(group_at_serving=True)
 RERANKS = Sees(group_at_training=False, group_at_serving=True, labels=False)
+ADAPTS = Sees(group_at_serving=True, other_lists=True)
 
 # Options of the commands, by the parameter's name.
 FAIRNESS = ("notion", "alpha", "max_violation", "target", "k")
@@ -123,6 +137,24 @@ def _fastar(name: str, label: str, title: str, *, adjust: bool = True, larger: b
     )
 
 
+def _offset(name: str, label: str, title: str, sees: Sees) -> Method:
+    return Method(
+        name,
+        label,
+        title,
+        kind=POST,
+        model="",
+        strength=PART,
+        sees=sees,
+        home=("evenrank.rerankers.offset", "GroupOffset"),
+        run=runs.offset,
+        knobs=("notion", "strength", "k"),
+        settings=("max_ndcg_loss", *TRAINING),
+        by_notion=True,
+        by_k=True,
+    )
+
+
 def _boosted(name: str, label: str, title: str, home: tuple[str, str], **quiet: int) -> Method:
     return Method(
         name,
@@ -180,7 +212,7 @@ METHODS = {
             "lists served in turn, each shifted against the gap of those before it",
             kind=POST,
             model="",
-            strength=GAIN,
+            strength=PUSH,
             sees=Sees(group_at_serving=True, other_lists=True),
             home=("evenrank.rerankers.controller", "FairController"),
             run=runs.controller,
@@ -189,6 +221,13 @@ METHODS = {
             by_notion=True,
             by_k=True,
             saves=False,
+        ),
+        _offset("offset", "offset", "one number per group added to its scores, chosen on the top k", AWARE),
+        _offset(
+            "offset_adaptive",
+            "offset, adaptive",
+            "as offset, chosen anew on the lists to be ranked, without labels",
+            ADAPTS,
         ),
         _boosted(
             "lightgbm",

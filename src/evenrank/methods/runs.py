@@ -99,6 +99,25 @@ def controller(method: Method, task: Task) -> Iterator[Part]:
             yield Part(grouping, notion, k, np.stack(columns, axis=1))
 
 
+def offset(method: Method, task: Task) -> Iterator[Part]:
+    """Re-rank the strength-0 model's scores by offsets chosen on its training scores, for each notion and cut-off.
+
+    Methods that see other lists choose them anew on the test lists, without labels.
+    """
+    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
+    of_offset = {name: options.pop(name) for name in ("max_ndcg_loss",) if name in options}
+    path = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options)
+    trained, plain = path.scores(task.train[0])[:, 0], path.scores(task.test[0])[:, 0]
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        for notion in task.notions:
+            for k in task.ks:
+                reranker = method.ranker_class()(notion, k, **method.fixed, **of_offset).fit(trained, train)
+                if method.sees.other_lists:
+                    reranker = reranker.adapt(plain, test)
+                scores = [reranker.at(strength).rerank(plain, test) for strength in task.strengths.tolist()]
+                yield Part(grouping, notion, k, np.stack(scores, axis=1))
+
+
 def boosted(method: Method, task: Task) -> Iterator[Part]:
     """Train trees, one strength after the other, on one thread."""
     adapter = import_module(method.home[0])
