@@ -13,6 +13,7 @@ import numpy as np
 from evenrank.linear.path import FairnessPath, fairness_path
 from evenrank.methods.method import ANY, Method, Part, Task, larger_group, refusals
 from evenrank.rankers.matching import protected_code
+from evenrank.rerankers.scored_lists import ScoredLists
 
 
 def regularized(method: Method, task: Task) -> Iterator[Part]:
@@ -109,9 +110,10 @@ def offset(method: Method, task: Task) -> Iterator[Part]:
     path = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options)
     trained, plain = path.scores(task.train[0])[:, 0], path.scores(task.test[0])[:, 0]
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        lists = ScoredLists.of(trained, train)
         for notion in task.notions:
             for k in task.ks:
-                reranker = method.ranker_class()(notion, k, **method.fixed, **of_offset).fit(trained, train)
+                reranker = method.ranker_class()(notion, k, **method.fixed, **of_offset).fit_lists(lists)
                 if method.sees.other_lists:
                     reranker = reranker.adapt(plain, test)
                 scores = [reranker.at(strength).rerank(plain, test) for strength in task.strengths.tolist()]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.notions import Cells, NotionLike
+
+# Scores are taken together at so many levels; where there are fewer, each is a point of its own.
+MOST = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,30 +46,68 @@ class Chances:
         """
         from scipy.optimize import isotonic_regression
 
-        order = np.argsort(score, kind="stable")
-        ordered = score[order]
-        new = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0)
-        weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight[order]
-        counted = np.maximum(np.add.reduceat(weight, new), np.finfo(float).tiny)
-        relevant = np.add.reduceat(weight * data.relevant[order], new)
-        level = np.clip(isotonic_regression(relevant / counted, weights=counted).x, 0, 1)
-        ends = np.ones(len(level), bool)
-        ends[1:-1] = (level[1:-1] != level[:-2]) | (level[1:-1] != level[2:])
-        return cls(ordered[new][ends], level[ends])
+        levels = np.sort(score)
+        if len(levels) > MOST:
+            levels = levels[np.linspace(0, len(levels) - 1, MOST).astype(np.int64)]
+        levels = levels[np.diff(levels, prepend=-np.inf) > 0]
+        # Scores up to each level and above the one before are one point, at their mean.
+        bin_of = np.searchsorted(levels, score)
+        weight = np.ones(len(score)) if data.sample_weight is None else data.sample_weight
+        counted = np.bincount(bin_of, weight, minlength=len(levels))
+        used = counted > 0
+        relevant = np.bincount(bin_of, weight * data.relevant, minlength=len(levels))[used] / counted[used]
+        middle = np.bincount(bin_of, weight * score, minlength=len(levels))[used] / counted[used]
+        chance = np.clip(isotonic_regression(relevant, weights=counted[used]).x, 0, 1)
+        # A mean may leave its bin by rounding; of each step of the fit only the ends are kept.
+        points = np.clip(middle, np.append(-np.inf, levels[:-1])[used], levels[used])
+        ends = np.ones(len(chance), bool)
+        ends[1:-1] = (chance[1:-1] != chance[:-2]) | (chance[1:-1] != chance[2:])
+        ends &= np.diff(points, prepend=-np.inf) > 0
+        return cls(points[ends], chance[ends])
 
     def __call__(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the chance of each score, (n,)."""
         return np.interp(score, self.score, self.chance)
 
 
-def row_weights(notion: NotionLike, data: RankingData) -> NDArray[np.float64]:
-    """Give what each row counts for in each stratum, by its label, (strata, n)."""
+@dataclass(frozen=True, eq=False)
+class RowWeights:
+    """What rows count for in the strata of a notion.
+
+    Attributes
+    ----------
+    share : ndarray
+        (strata, n): whether a row is in the stratum, or the chance that it is.
+    weight : ndarray
+        The weight of each row, (n,).
+    total : ndarray
+        The sum of weights in each cell, (strata, groups).
+    """
+
+    share: NDArray[Any]
+    weight: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, share: NDArray[Any], weight: NDArray[np.float64], data: RankingData) -> RowWeights:
+        """Sum the cells of some data; rows of no group have no share."""
+        code = np.where(data.group < 0, data.n_groups, data.group)
+        sums = [np.bincount(code, part * weight, minlength=data.n_groups + 1)[: data.n_groups] for part in share]
+        return cls(share, weight, np.array(sums))
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Give the weights of some rows, (strata, rows)."""
+        return np.asarray(self.share[:, rows] * self.weight[rows])
+
+
+def labelled_weights(notion: NotionLike, data: RankingData) -> RowWeights:
+    """Take the strata by the rows' labels."""
     cells = Cells.of(notion, data)
-    return np.asarray(cells.strata * cells.weight)
+    return RowWeights.of(cells.strata, cells.weight, data)
 
 
-def expected_weights(notion: NotionLike, data: RankingData, chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the same where labels are not known: the mean of both, by the chance that the row is relevant.
+def expected_weights(notion: NotionLike, data: RankingData, chance: NDArray[np.float64]) -> RowWeights:
+    """Take the strata where labels are not known: the mean of both, by the chance that the row is relevant.
 
     The notion is asked twice, once with every row relevant and once with none; the data's own labels are not looked at.
 
@@ -80,13 +122,13 @@ def expected_weights(notion: NotionLike, data: RankingData, chance: NDArray[np.f
 
     Returns
     -------
-    ndarray
-        (strata, n).
+    RowWeights
+        The weights.
     """
     threshold = data.relevance_threshold
-    without = min(0.0, threshold - 1)
-    total = np.zeros(0)
-    for level, share in ((threshold, chance), (without, 1 - chance)):
-        weights = row_weights(notion, replace(data, relevance=np.full(data.n_rows, float(level)))) * share
-        total = total + weights if total.size else weights
-    return total
+    with_label, without = (
+        Cells.of(notion, replace(data, relevance=np.full(data.n_rows, level)))
+        for level in (float(threshold), min(0.0, threshold - 1))
+    )
+    share = with_label.strata * chance + without.strata * (1 - chance)
+    return RowWeights.of(share, with_label.weight, data)

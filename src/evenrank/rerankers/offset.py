@@ -11,20 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_k, check_number
-from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.measures import measure
 from evenrank.notions import NotionLike, as_notion, warn_empty
 from evenrank.rankers import model_file
 from evenrank.rerankers.base import ScoreReranker, Settled, one_column
-from evenrank.rerankers.chances import Chances, expected_weights, row_weights
-from evenrank.rerankers.moving import TopLists, usual_step
+from evenrank.rerankers.chances import Chances, RowWeights, expected_weights, labelled_weights
 from evenrank.rerankers.offset_search import search
+from evenrank.rerankers.scored_lists import ScoredLists
 from evenrank.row_checks import listed
 
-# A score further than this many steps from the median is a sentinel, which an offset leaves alone.
-FAR = 2.0**30
 # The guard on NDCG tries these parts of the offsets.
 PARTS = np.arange(20, -1, -1) / 20
 
@@ -109,20 +106,30 @@ class GroupOffset(ScoreReranker):
         DataError
             If there are fewer than two groups, or the notion has none to compare.
         """
-        self._check()
         self._need_groups(data, 2)
-        settled = Settled.of(one_column(scores, data), data)
-        weights = row_weights(self.notion, data)
-        totals = _totals(weights, data.group, data.n_groups)
-        warn_empty(as_notion(self.notion), totals, data.group_names, training=True)
-        if not len(Pairs.of(totals[:, None, :]).a):
-            raise DataError(
-                f"{as_notion(self.notion).name} has no two groups to compare in these rows. Fit on more of them."
-            )
-        self.group_names_ = data.group_names
-        self.chances_ = Chances.of(settled.score, data)
-        self._reference = _largest(settled.score, data.group, data.n_groups)
-        self._choose(settled, data, data.group, weights, np.zeros(data.n_groups))
+        return self.fit_lists(ScoredLists.of(scores, data))
+
+    def fit_lists(self, lists: ScoredLists) -> Self:
+        """Choose the offsets as `fit` does, on scores that several re-rankers share.
+
+        Parameters
+        ----------
+        lists : ScoredLists
+            The scores and their rows.
+
+        Returns
+        -------
+        GroupOffset
+            The re-ranker itself.
+        """
+        self._check()
+        data, notion = lists.data, as_notion(self.notion)
+        weights = labelled_weights(notion, data)
+        warn_empty(notion, weights.total, data.group_names, training=True)
+        if ((weights.total > 0).sum(axis=1) < 2).all():
+            raise DataError(f"{notion.name} has no two groups to compare in these rows. Fit on more of them.")
+        self.group_names_, self.chances_, self._reference = data.group_names, lists.chances, lists.largest
+        self._choose(lists, weights, np.zeros(data.n_groups))
         return self
 
     def adapt(self, scores: ArrayLike, data: RankingData) -> GroupOffset:
@@ -143,23 +150,21 @@ class GroupOffset(ScoreReranker):
             A new one; this one stays as it is.
         """
         group = self._groups(data)
-        settled = Settled.of(one_column(scores, data), data)
+        known = replace(data, group=group.astype(np.int32), group_names=self.group_names_)
+        lists = ScoredLists.of(scores, known)
         new = type(self)(**self.get_params())
         new.__dict__ |= self.__dict__
         present = np.bincount(group[group >= 0], minlength=len(self.group_names_)) > 0
-        old = np.array([self.offsets_[name] for name in self.group_names_])
         if present.sum() < 2:
             names = listed([name for name, here in zip(self.group_names_, present, strict=True) if here]) or "none"
-            warnings.warn(
-                f"the lists have no two groups to compare ({names}); the offsets stay.", DataWarning, stacklevel=2
-            )
+            fact = f"the lists to adapt to have no two groups ({names}); the offsets stay as they are."
+            warnings.warn(fact, DataWarning, stacklevel=2)
             return new
-        known = replace(data, group=group.astype(np.int32), group_names=self.group_names_)
-        weights = expected_weights(self.notion, known, self.chances_(settled.score))
+        weights = expected_weights(self.notion, known, self.chances_(lists.score))
         if not present[self._reference]:
-            new._reference = _largest(settled.score, group, len(present))
-        start = np.where(present, old[new._reference], old)
-        new._choose(settled, known, group, weights, start, present)
+            new._reference = lists.largest
+        old = self._start + self._change
+        new._choose(lists, weights, np.where(present, old[new._reference], old), present)
         return new
 
     def at(self, strength: float) -> GroupOffset:
@@ -205,8 +210,7 @@ class GroupOffset(ScoreReranker):
         """
         group = self._groups(data)
         settled = Settled.of(one_column(scores, data), data).score
-        offsets = np.array([*(self.offsets_[name] for name in self.group_names_), 0.0])
-        return data.to_caller(settled + np.where(self._is_far(settled), 0.0, offsets[group]))
+        return data.to_caller(settled + self._added(settled, group, self._use(float(self.strength))))
 
     # ------------------------------------------------------------------ choosing
 
@@ -223,25 +227,20 @@ class GroupOffset(ScoreReranker):
 
     def _choose(
         self,
-        settled: Settled,
-        data: RankingData,
-        group: NDArray[Any],
-        weights: NDArray[np.float64],
+        lists: ScoredLists,
+        weights: RowWeights,
         start: NDArray[np.float64],
         free: NDArray[np.bool_] | None = None,
     ) -> None:
         """Set the offsets; groups that are not ``free`` keep those of ``start``, (groups,)."""
-        step = usual_step(settled.score[settled.order], data.query_of_row)
-        self._centre, self._reach = float(np.median(settled.score)), FAR * step
-        lists = _top_lists(settled, data, group, weights, self._check(), step, self._is_far(settled.score))
+        self._centre, self._reach = lists.centre, lists.reach
+        top = lists.top(weights, self._check())
         movable = np.ones(len(start), bool) if free is None else free.copy()
         movable[self._reference] = False
-        full = search(lists, start, movable)
-        self._start, self._change, self._most = start, full - start, 1.0
+        self._start, self._change, self._most = start, search(top, start, movable) - start, 1.0
         if self.max_ndcg_loss is not None:
-            self._most = self._allowed(settled, data, group, start, full - start)
-        offsets = self._use(float(self.strength))
-        self.gap_before_, self.gap_after_ = lists.gamma(start), lists.gamma(offsets)
+            self._most = self._allowed(lists, labelled=free is None)
+        self.gap_before_, self.gap_after_ = top.gamma(start), top.gamma(self._use(float(self.strength)))
 
     def _use(self, strength: float) -> NDArray[np.float64]:
         """Set and give the offsets of a strength, (groups,); the guard on NDCG caps it."""
@@ -249,25 +248,21 @@ class GroupOffset(ScoreReranker):
         self.offsets_ = dict(zip(self.group_names_, offsets.tolist(), strict=True))
         return np.asarray(offsets)
 
-    def _allowed(
-        self,
-        settled: Settled,
-        data: RankingData,
-        group: NDArray[Any],
-        start: NDArray[np.float64],
-        change: NDArray[np.float64],
-    ) -> float:
+    def _allowed(self, lists: ScoredLists, *, labelled: bool) -> float:
         """The largest of `PARTS` at which NDCG stays."""
         name = f"ndcg@{self._check()[-1]}"
-        far = self._is_far(settled.score)
-        added = np.append(start, 0.0)[group][:, None] + np.append(change, 0.0)[group][:, None] * PARTS
-        scores = settled.score[:, None] + np.where(far[:, None], 0.0, added)
+        data = lists.data if labelled else replace(lists.data, relevance=self.chances_(lists.score))
+        offsets = [self._start + part * self._change for part in PARTS]
+        scores = np.stack([lists.score + self._added(lists.score, data.group, some) for some in offsets], axis=1)
         quality = measure(data.to_caller(scores), data, [name])[name]
         kept = quality >= quality[-1] - float(self.max_ndcg_loss or 0) - 1e-12
         return float(PARTS[np.argmax(kept)])
 
-    def _is_far(self, score: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return np.abs(score - self._centre) > self._reach
+    def _added(
+        self, score: NDArray[np.float64], group: NDArray[Any], offsets: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """What is added to each score, (n,): the offset of its group, nothing to a sentinel."""
+        return np.where(np.abs(score - self._centre) > self._reach, 0.0, np.append(offsets, 0.0)[group])
 
     # ------------------------------------------------------------------ model files
 
@@ -323,49 +318,3 @@ class GroupOffset(ScoreReranker):
             raise DataError(f"{name}: 'chances' must be rising points of chances. Was the file edited?")
         self.chances_ = Chances(score, chance)
         return self
-
-
-def _totals(weights: NDArray[np.float64], group: NDArray[Any], groups: int) -> NDArray[np.float64]:
-    known = group >= 0
-    return np.array([np.bincount(group[known], weight[known], minlength=groups) for weight in weights])
-
-
-def _largest(score: NDArray[np.float64], group: NDArray[Any], groups: int) -> int:
-    """The group with the most rows; of equal ones that with the higher median score."""
-    counts = np.bincount(group[group >= 0], minlength=groups)
-    largest = np.flatnonzero(counts == counts.max())
-    if len(largest) == 1:
-        return int(largest[0])
-    return int(largest[np.argmax([np.median(score[group == code]) for code in largest])])
-
-
-def _top_lists(
-    settled: Settled,
-    data: RankingData,
-    group: NDArray[Any],
-    weights: NDArray[np.float64],
-    ks: tuple[int, ...],
-    step: float,
-    far: NDArray[np.bool_],
-) -> TopLists:
-    """Keep the rows that can reach the largest k: those of which fewer than k of their own group stand above."""
-    total = _totals(weights, group, weights.shape[0] and len(data.group_names))
-    moves_with = np.where(far, -1, group)[settled.order]
-    list_start = np.repeat(data.query_ptr[:-1], data.lengths)
-    keep = np.zeros(data.n_rows, bool)
-    for code in range(-1, total.shape[1]):
-        mine = moves_with == code
-        before = np.cumsum(mine) - mine
-        keep |= mine & (before[settled.first] - before[list_start] < ks[-1])
-    rows = settled.order[keep]
-    return TopLists(
-        score=settled.score[rows],
-        query=data.query_of_row[keep],
-        group=moves_with[keep].astype(np.int64),
-        cell=group[rows].astype(np.int64),
-        weight=weights[:, rows],
-        total=total,
-        pairs=Pairs.of(total[:, None, :]),
-        ks=ks,
-        step=step,
-    )
