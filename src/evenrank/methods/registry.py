@@ -20,8 +20,8 @@ def share_grid() -> NDArray[np.float64]:
 
 
 def gain_grid() -> NDArray[np.float64]:
-    """List the controller's gains: 0 and then thrice and ten times as much, up to far too much."""
-    return np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
+    """List the controller's gains, after 0 for the untouched ranking: from too small to too large."""
+    return np.array([0.0, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0])
 
 
 def part_grid() -> NDArray[np.float64]:
@@ -80,7 +80,7 @@ TRAINING = ("loss", "ridge", "fit_intercept", "learning_rate", "max_iter", "epoc
 
 
 def _regularized(
-    name: str, label: str, title: str, *, scope: str = "amortized", aware: bool = False, target: str | None = None
+    name: str, label: str, title: str, *, scope: str = "amortized", aware: bool = False, **others: str
 ) -> Method:
     return Method(
         name,
@@ -92,9 +92,9 @@ def _regularized(
         model="linear",
         strength=ALPHA,
         sees=AWARE if aware else BLIND,
-        knobs=tuple(knob for knob in (*FAIRNESS, *LINEAR) if knob != "target" or target is None),
-        settings=TRAINING,
-        fixed={"scope": scope} | ({"group_aware": True} if aware else {}) | ({"target": target} if target else {}),
+        knobs=tuple(knob for knob in (*FAIRNESS, *LINEAR) if knob not in others),
+        settings=tuple(option for option in TRAINING if option not in others),
+        fixed={"scope": scope} | ({"group_aware": True} if aware else {}) | others,
         by_notion=True,
     )
 
@@ -195,6 +195,13 @@ METHODS = {
             "centered",
             "as amortized, gaps of the scores less their query's mean, which alone can change a ranking",
             target="centered",
+        ),
+        _regularized(
+            "centered_pairwise",
+            "centered, pairwise",
+            "as centered, trained on differences within queries",
+            target="centered",
+            loss="pairwise",
         ),
         _deltr("deltr", "DELTR", "ListNet with a penalty on disparate exposure"),
         _deltr("deltr_aware", "DELTR, group seen", "DELTR with the protected flag as a feature", aware=True),

@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import check_k, check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
+from evenrank.rerankers.chances import Chances
 from evenrank.rerankers.controller_input import (
     MERIT,
     VALUES,
-    checked_relevance,
+    kept_start,
     lists_of,
+    mean_start,
     notion_name,
+    relevance_of,
     spread_of,
     warm_start,
 )
@@ -25,7 +28,8 @@ from evenrank.rerankers.tallies import Tallies
 
 PARAMETERS = ("notion", "k", "gain", "value", "limit", "memory")
 TOP_K = 5
-GAIN, MERIT_GAIN = 1.0, 0.01
+GAIN, MERIT_GAIN = 3.0, 0.01
+STEP = 0.1  # spreads that a gain of 1 moves a group that is short by one whole list, if half of all items get in
 
 
 class FairController:
@@ -33,8 +37,9 @@ class FairController:
 
     After each list it knows what each group's items got (``value``) and what they would have got at the mean rate of
     all groups. In the next list a group's scores are shifted by ``gain`` × (mean rate − the group's rate) × (lists that
-    had the group), in units of the list's own spread. Such a shift grows until the group gets its share, so that the
-    gap of all lists served goes to 0 like 1 / their number. It may see the group and other lists at serving.
+    had the group), in tenths of the list's own spread (more, where the mean rate is far from one half). The shift grows
+    until the group gets its share, so that the gap of all lists served goes to 0 like 1 / their number. It may see the
+    group and other lists at serving.
 
     Parameters
     ----------
@@ -46,7 +51,7 @@ class FairController:
     k : int, optional
         The cut-off. By default 5 for "topk", and the whole list for the others.
     gain : float, optional
-        How hard the gap is pushed back; 0 changes nothing. By default 1, and 0.01 for "merit". A gain too large makes
+        How hard the gap is pushed back; 0 changes nothing. By default 3, and 0.01 for "merit". A gain too large makes
         the order of a list swing from one side to the other, at a cost in quality; one too small closes the gap late.
     value : str
         What an item gets: "topk" (1 in the top k), "exposure" (1 / log2(1 + rank)) or "impact" (exposure × relevance).
@@ -61,8 +66,6 @@ class FairController:
 
     Attributes
     ----------
-    served : int
-        The number of lists served.
     start_ : dict
         By group, the shift in spreads that `fit` found to be needed.
 
@@ -188,7 +191,7 @@ class FairController:
 
     def _parts(self) -> list[float]:
         """The shift of each group in spreads."""
-        parts = self._tallies.pushes(self.gain, self.limit)
+        parts = self._tallies.pushes(STEP * self.gain, self.limit)
         if self.gain and self.start_:
             for group, label in enumerate(self._tallies.labels):
                 parts[group] += self.start_.get(label, 0.0)
@@ -247,23 +250,17 @@ class FairController:
         DataError
             If it is not a whole state.
         """
-        from evenrank.rerankers.chances import Chances
-
         try:
             if state["controller"] != 1:
                 raise DataError(f"this state is of version {state['controller']!r}; this evenrank knows 1.")
             controller = cls(**{name: state[name] for name in PARAMETERS})
-            controller.start_, controller.offsets = (
-                {label: float(number) for label, number in state[name]} for name in ("start", "offsets")
-            )
-            if state["chances"] is not None:
-                score, chance = (np.array(part, np.float64) for part in state["chances"])
-                controller.chances_ = Chances(score, chance)
+            controller.start_, controller.offsets, controller.chances_ = kept_start(state)
             controller._tallies.restore(state)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(f"this is not the state of a FairController: {error}. Keep what state() gave.") from None
+            reason = str(error).rstrip(".")
+            raise DataError(f"this is not the state of a FairController ({reason}). Keep what state() gave.") from None
         return controller
 
     def merge(self, *others: FairController) -> FairController:
@@ -295,7 +292,8 @@ class FairController:
     def fit(self, scores: ArrayLike, data: RankingData) -> Self:
         """Learn from lists with labels where to start, and what chance of being relevant a score means.
 
-        The lists are served once by a controller without a start; the start is its mean shift over the second half.
+        The lists are served once by a controller without a start; the start is its mean shift over the second half,
+        drawn towards 0 for a group of which few items got something.
 
         Parameters
         ----------
@@ -309,8 +307,6 @@ class FairController:
         FairController
             The controller itself; lists served so far stay counted, these are not.
         """
-        from evenrank.rerankers.chances import Chances
-
         stored = np.asarray(data.to_stored(scores), np.float64)
         if self.notion == MERIT:
             raise ConfigError("notion='merit' is FairCo as published, which has no start to fit. Leave fit out.")
@@ -321,10 +317,7 @@ class FairController:
         for rows, labels in lists_of(stored, data):
             pilot.rank(stored[rows], labels, relevant[rows])
             shifts.append(dict(zip(pilot._tallies.labels, pilot._parts(), strict=True)))
-        late = shifts[len(shifts) // 2 :]
-        self.start_ = {
-            label: sum(each.get(label, 0.0) for each in late) / len(late) for label in pilot._tallies.labels[1:]
-        }
+        self.start_ = mean_start(shifts[len(shifts) // 2 :], pilot._tallies)
         return self
 
     def rerank(self, scores: ArrayLike, data: RankingData, k: int | None = None) -> NDArray[np.float64]:
@@ -337,14 +330,16 @@ class FairController:
         data : RankingData
             The rows. Their relevance is not looked at.
         k : int, optional
-            As the controller's own k, which it must equal.
+            Counted instead of the controller's own, if it has served no list yet.
 
         Returns
         -------
         ndarray
             Scores of the new order (minus the new rank) in the caller's row order, (n,).
         """
-        if k is not None and k != self.k:
+        if k is not None and not self.served:
+            self.k = check_k(k)
+        if k not in (None, self.k):
             raise ConfigError(
                 f"this controller counts the top {self.k}; got k={k}. Make one with FairController(k={k})."
             )

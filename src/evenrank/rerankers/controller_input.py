@@ -15,9 +15,12 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.notions import ALIASES, NOTIONS
 from evenrank.ranking import strict_places
+from evenrank.rerankers.chances import Chances
+from evenrank.rerankers.tallies import Tallies
 
 MERIT = "merit"
 VALUES = ("topk", "exposure", "impact")
+DOUBT = 10  # items that must have got something, and as many that did not, for half of a start to be believed
 QUARTILES = 1.349  # from the first to the third quartile of a normal distribution, in standard deviations
 
 
@@ -97,6 +100,37 @@ def warm_start(warm: Any) -> tuple[dict[Any, float], dict[Any, float], Any]:
     for label, number in offsets.items():
         check_number(number, f"the offset of group {label!r}")
     return {}, {label: float(number) for label, number in offsets.items()}, chances
+
+
+def kept_start(state: Mapping[str, Any]) -> tuple[dict[Any, float], dict[Any, float], Chances | None]:
+    """Read from a controller's state what `warm_start` gave it."""
+    start, offsets = ({label: float(number) for label, number in state[name]} for name in ("start", "offsets"))
+    if state["chances"] is None:
+        return start, offsets, None
+    score, chance = (np.array(part, np.float64) for part in state["chances"])
+    return start, offsets, Chances(score, chance)
+
+
+def mean_start(shifts: list[dict[Any, float]], tallies: Tallies) -> dict[Any, float]:
+    """Give the mean shift of each group, drawn towards 0 where little is known of the group.
+
+    Parameters
+    ----------
+    shifts : list of dict
+        By group, the shift in each list.
+    tallies : Tallies
+        What the groups got in all lists.
+
+    Returns
+    -------
+    dict
+        By group.
+    """
+    start = {}
+    for label in tallies.labels[1:]:
+        known = tallies.evidence(label)
+        start[label] = sum(each.get(label, 0.0) for each in shifts) / len(shifts) * known / (known + DOUBT)
+    return start
 
 
 def relevance_of(

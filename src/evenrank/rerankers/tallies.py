@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from evenrank.checks import check_number
 from evenrank.errors import DataError
 
-TABLES = ("value", "mass", "lists")
+TABLES = ("got", "mass", "lists")
+LEAST_MOVED = 0.01  # of 4 m (1 − m)
 LEAST_RELEVANCE = 1e-4  # of a group in a list, where what it got is divided by it
 
 
@@ -32,7 +33,7 @@ class Tallies:
     ----------
     labels : list
         The groups, in the order of their first appearance, after None for unknown ones.
-    value, mass, lists : list of list of float
+    got, mass, lists : list of list of float
         (strata, groups) each.
     served : int
         The number of lists.
@@ -41,7 +42,7 @@ class Tallies:
     def __init__(self, strata: int, keep: float = 1.0) -> None:
         self.keep, self.served = keep, 0
         self.labels: list[Any] = [None]
-        self.value, self.mass, self.lists = ([[0.0] for _ in range(strata)] for _ in range(3))
+        self.got, self.mass, self.lists = ([[0.0] for _ in range(strata)] for _ in range(3))
         self._code: dict[Any, int] = {None: 0, "": 0}
 
     def codes(self, groups: Any, n: int) -> NDArray[np.int64]:
@@ -64,7 +65,7 @@ class Tallies:
         if code is None:
             code = self._code[label] = len(self.labels)
             self.labels.append(label)
-            for table in (self.value, self.mass, self.lists):
+            for table in (self.got, self.mass, self.lists):
                 for line in table:
                     line.append(0.0)
         return code
@@ -93,11 +94,11 @@ class Tallies:
         self.served += 1
         for stratum, mass in enumerate(masses):
             counted = mass if gives is None else gives if mass is None else gives * mass
-            got = np.bincount(code[:k], None if counted is None else counted[:k], size).tolist()
+            given = np.bincount(code[:k], None if counted is None else counted[:k], size).tolist()
             whole = np.bincount(code, mass, size).tolist()
-            totals, sizes, lists = self.value[stratum], self.mass[stratum], self.lists[stratum]
+            totals, sizes, lists = self.got[stratum], self.mass[stratum], self.lists[stratum]
             for group in range(1, size):
-                totals[group] = keep * totals[group] + got[group]
+                totals[group] = keep * totals[group] + given[group]
                 sizes[group] = keep * sizes[group] + whole[group]
                 lists[group] = keep * lists[group] + (whole[group] > 0)
 
@@ -107,7 +108,8 @@ class Tallies:
         Parameters
         ----------
         gain : float
-            The factor of (mean rate − own rate) × lists.
+            The factor of (mean rate − own rate) × lists, where the mean rate m is a half; elsewhere it is divided by
+            4 m (1 − m), as a shift moves fewer items past a threshold the further that is from the middle of the list.
         limit : float
             The largest push.
 
@@ -117,16 +119,22 @@ class Tallies:
             The mean over strata; 0 for a group without items.
         """
         out = [0.0] * len(self.labels)
-        for totals, masses, lists in zip(self.value, self.mass, self.lists, strict=True):
+        for totals, masses, lists in zip(self.got, self.mass, self.lists, strict=True):
             whole = sum(masses)
             if whole <= 0:
                 continue
             mean = sum(totals) / whole
+            factor = gain / max(LEAST_MOVED, 4 * mean * (1 - mean))
             for group in range(1, len(out)):
                 if masses[group] > 0:
-                    push = gain * lists[group] * (mean - totals[group] / masses[group])
-                    out[group] += (limit if push > limit else -limit if push < -limit else push) / len(self.value)
+                    push = factor * lists[group] * (mean - totals[group] / masses[group])
+                    out[group] += (limit if push > limit else -limit if push < -limit else push) / len(self.got)
         return out
+
+    def evidence(self, label: Any) -> float:
+        """Count what a group got or, if that is less, what it did not get: all that says how it fares."""
+        group = self.code(label)
+        return sum(min(got[group], mass[group] - got[group]) for got, mass in zip(self.got, self.mass, strict=True))
 
     def lifts(self, gain: float, code: NDArray[np.int64], relevance: NDArray[np.float64]) -> list[float]:
         """Give FairCo's lifts: how much less a group got than another one, over its relevance in the list, (groups,).
@@ -148,7 +156,7 @@ class Tallies:
         size = len(self.labels)
         merit = np.bincount(code, relevance, size).tolist()
         present = [group for group, count in enumerate(np.bincount(code, None, size).tolist()) if group and count]
-        quotient = [self.value[0][group] / max(LEAST_RELEVANCE, merit[group]) for group in present]
+        quotient = [self.got[0][group] / max(LEAST_RELEVANCE, merit[group]) for group in present]
         out = [0.0] * size
         for group, own in zip(present, quotient, strict=True):
             out[group] = gain * (max(quotient) - own)
@@ -179,7 +187,7 @@ class Tallies:
             self.code(label)
         for name in TABLES:
             lines = [[float(number) for number in line] for line in state[name]]
-            shape = (len(self.value), len(self.labels))
+            shape = (len(self.got), len(self.labels))
             if (len(lines), *{len(line) for line in lines}) != shape or not all(
                 all(map(isfinite, one)) for one in lines
             ):
