@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_k, check_number, choose
 from evenrank.data import RankingData
@@ -29,7 +29,8 @@ from evenrank.notions import NOTIONS
 
 CORE, ALL = "core", "all"
 LEAST_FOLDS = 3  # one to report, one to choose on, one to train on
-COARSE = 5  # of the grid of a method that trains each strength anew, every fifth strength
+# Of a method's own grid, every second strength; every fifth if each of them is trained anew.
+COARSE, TREES = 2, 5
 
 Source = RankingData | Mapping[str, RankingData] | BenchData
 
@@ -63,7 +64,8 @@ def bench(
     notions : sequence of str
         The notions that are trained for and whose gaps are measured.
     strengths : mapping of str to array-like, optional
-        Method → its grid; by default its own. Trees and networks take every fifth strength of it.
+        Method → its grid; by default every second strength of its own, of trees and networks every fifth. Methods
+        that serve list after list are run at full strength only, unless they are given a grid.
     ks : sequence of int
         The cut-offs.
     folds : int
@@ -214,6 +216,10 @@ def checked_sources(data: RankingData | Mapping[str, Source], folds: int) -> dic
     return sources
 
 
-def _grid(strengths: Mapping[str, ArrayLike], name: str) -> Any:
-    grid = asked.grid_of(strengths, name)
-    return grid if name in strengths or not METHODS[name].extra else grid[::COARSE]
+def _grid(strengths: Mapping[str, ArrayLike], name: str) -> NDArray[np.float64]:
+    method = METHODS[name]
+    if name in strengths:
+        return asked.grid_of(strengths, name)
+    if method.in_turn and method.strength.full is not None:
+        return np.zeros(0)
+    return method.strength.grid()[:: TREES if method.extra else COARSE]

@@ -49,7 +49,7 @@ ASKED = fields(
         "methods": listed(name, 1, distinct=True),
         "blocks": listed(BLOCK, 1, distinct=True),
         "notions": listed(one_of(*NOTIONS), 1, distinct=True),
-        "strengths": table(listed(number(0), 1)),
+        "strengths": table(listed(number(0))),
         "ks": listed(whole(1), 1, distinct=True),
         "folds": whole(3),
         "scale": optional(text),

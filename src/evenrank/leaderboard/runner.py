@@ -108,6 +108,8 @@ class BenchRunner:
         values: Values = {}
         strengths = []
         for split in self._splits(block):
+            if len(split.folds) > 1 and not len(grid):
+                continue  # nothing is chosen
             full = [] if method.strength.full is None else [method.strength.full(data) for data in split.train]
             wanted = np.concatenate([grid, full])
             distinct, place = np.unique(wanted, return_inverse=True)
@@ -130,6 +132,12 @@ class BenchRunner:
     def _columns(self, method: Method, values: Values, base: Values) -> dict[str, NDArray[np.int64]]:
         """Rule → the chosen column in each fold and setting, (folds, groupings, notions, ks)."""
         folds, size = range(self.plan.folds), len(self.plan.grids[method.name])
+        shape = (len(folds), *values[0,][0].gap.shape[:3])
+        columns = {}
+        if method.strength.full is not None:
+            columns[FULL] = np.broadcast_to(size + np.arange(shape[1])[:, None, None], shape)
+        if not size:
+            return columns
         chosen = []
         for fold in folds:
             others = [other for other in folds if other != fold]
@@ -141,11 +149,7 @@ class BenchRunner:
                     [(base[pairs[other]][other].quality, base[pairs[other]][other].gap) for other in others],
                 )
             )
-        columns = {NO_LOSS: np.stack(chosen)}
-        if method.strength.full is not None:
-            shape = columns[NO_LOSS].shape
-            columns[FULL] = np.broadcast_to(size + np.arange(shape[1])[:, None, None], shape)
-        return columns
+        return columns | {NO_LOSS: np.stack(chosen)}
 
     def _plain(self, block: BenchBlock) -> Values:
         """The values of the linear ranker without mitigation."""

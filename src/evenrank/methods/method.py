@@ -169,6 +169,8 @@ class Method:
         It trains for a notion; otherwise one run serves all.
     by_k : bool
         It is run anew for each cut-off.
+    in_turn : bool
+        It serves list after list, which takes its time: a bench runs it at full strength only.
     extra : str
         The optional dependency it needs.
     saves : bool
@@ -192,6 +194,7 @@ class Method:
     larger: bool = False
     by_notion: bool = False
     by_k: bool = False
+    in_turn: bool = False
     extra: str = ""
     saves: bool = True
     with_settings: Mapping[str, Any] = field(default_factory=dict)

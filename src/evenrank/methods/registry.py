@@ -227,6 +227,7 @@ METHODS = {
             settings=("value", "limit", "memory", *TRAINING),
             by_notion=True,
             by_k=True,
+            in_turn=True,
             saves=False,
         ),
         _offset("offset", "offset", "one number per group added to its scores, chosen on the top k", AWARE),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from evenrank.errors import DataError
 from evenrank.linear.path import FairnessPath, fairness_path
 from evenrank.methods.method import ANY, Method, Part, Task, larger_group, refusals
 from evenrank.rankers.matching import protected_code
@@ -110,14 +111,14 @@ def offset(method: Method, task: Task) -> Iterator[Part]:
     path = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options)
     trained, plain = path.scores(task.train[0])[:, 0], path.scores(task.test[0])[:, 0]
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
-        lists = ScoredLists.of(trained, train)
-        for notion in task.notions:
-            for k in task.ks:
-                reranker = method.ranker_class()(notion, k, **method.fixed, **of_offset).fit_lists(lists)
-                if method.sees.other_lists:
-                    reranker = reranker.adapt(plain, test)
-                scores = [reranker.at(strength).rerank(plain, test) for strength in task.strengths.tolist()]
-                yield Part(grouping, notion, k, np.stack(scores, axis=1))
+        if test.group_names != train.group_names:
+            raise DataError(f"{method.name} must know the groups to be ranked, {list(test.group_names)}.")
+        lists, to_rank = ScoredLists.of(trained, train), ScoredLists.of(plain, test)
+        for notion, k in product(task.notions, task.ks):
+            reranker = method.ranker_class()(notion, k, **method.fixed, **of_offset).fit_lists(lists)
+            if method.sees.other_lists:
+                reranker = reranker.adapt_lists(to_rank)
+            yield Part(grouping, notion, k, reranker.along(to_rank, task.strengths))
 
 
 def boosted(method: Method, task: Task) -> Iterator[Part]:
