@@ -28,7 +28,7 @@ LAYERS = [
     {"lightgbm", "xgboost", "torch"},
     {"methods"},
     {"audits", "experiment"},
-    {"paper"},
+    {"paper", "leaderboard"},
     {"page"},
     {"cli"},
 ]
