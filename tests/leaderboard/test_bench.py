@@ -21,7 +21,7 @@ from evenrank.leaderboard.runner import BenchRunner
 from evenrank.methods.method import ANY, Method, Part, Sees, Strength, Task
 from evenrank.methods.registry import METHODS
 
-CORE = [name for name, method in METHODS.items() if not method.extra]
+CORE = [name for name, method in METHODS.items() if not method.extra and not method.by_name]
 GRID = {"amortized": [0, 0.05, 0.2], "fastar": [0, 0.3, 0.5]}
 QUICK: dict[str, Any] = {"notions": ["dp", "eop"], "strengths": GRID, "ks": [2, 4], "folds": 4}
 
@@ -70,7 +70,7 @@ def test_labels_of_the_reported_rows_change_neither_a_choice_nor_a_score(data, m
     grid = strength.grid()[:: max(1, len(strength.grid()) // 5)].tolist()
     before = record_of(data, method, grid)
     others_moved = 0
-    for fold in (0, 2):
+    for fold in (2,):
         after = record_of(with_other_labels(data, fold), method, grid)
         for old, new in zip(before, after, strict=True):
             assert (
@@ -192,7 +192,8 @@ def test_a_fold_without_a_group_has_no_gap_and_the_others_count():
     fold_of = data.folds(3, 0)
     lacking = (fold_of == 1)[data.query_of_row]
     data = data.with_group(np.where(lacking, "a", np.where(data.group == 0, "a", "b")).tolist())
-    result = er.bench(data, ["amortized"], ["dp"], {"amortized": [0, 0.1]}, [2], 3, [0])
+    with pytest.warns(DataWarning, match="no item of group 'b'"):
+        result = er.bench(data, ["fastar"], ["dp"], {"fastar": [0, 0.5]}, [2], 3, [0])
     assert not np.isnan(result.columns["gap"]).any()
     assert not np.isnan(result.standings()[0].reduction)
 
@@ -237,8 +238,9 @@ def test_the_noise_floor_is_near_even_when_pooled(result):
 def test_core_leaves_out_what_needs_an_extra_and_says_so():
     chosen, left_out = chosen_methods("core")
     assert chosen == CORE
-    assert set(left_out) == {name for name, method in METHODS.items() if method.extra}
+    assert set(left_out) == {name for name, method in METHODS.items() if method.extra or method.by_name}
     assert all(METHODS[name].extra in reason for name, reason in left_out.items())
+    assert "name it" in left_out["deltr_published"]
 
 
 # ---------------------------------------------------------------------- files
@@ -291,14 +293,13 @@ def test_a_record_of_other_settings_is_refused(data, tmp_path):
     config = json.loads((tmp_path / "b" / "config.json").read_text())
     line = json.loads((tmp_path / "b" / "journal.jsonl").read_text().splitlines()[0])
     check_record(line["record"], config, "line")
+    results = line["record"]["results"]
     for change in (
         {"block": {"data": "rows", "method": "amortized", "seed": 7}},
-        {"results": line["record"]["results"][:-1] or []},
+        {"results": [{**results[0], "k": 3}, *results[1:]]},
+        {"results": [{**row, "gap": [2.0] * 3} for row in results]},
         {"base": []},
-        {"results": [{**row, "gap": [2.0] * 3} for row in line["record"]["results"]]},
     ):
-        if change.get("results") == line["record"]["results"]:
-            continue
         with pytest.raises(DataError, match="line"):
             check_record({**line["record"], **change}, config, "line")
 
@@ -362,7 +363,7 @@ def test_data_that_cannot_be_compared(data):
         er.bench({"rows": data.with_group(["a"] * data.n_rows)}, ["amortized"])
     with pytest.raises(DataError, match="clusters must be one value per query"):
         er.bench({"rows": er.BenchData({"group": data}, np.zeros(3))}, ["amortized"])
-    with pytest.raises(DataError, match="2 folds|found 2"):
+    with pytest.raises(DataError, match="found 2"):
         er.bench({"rows": er.BenchData({"group": data}, np.arange(24) % 2)}, ["amortized"])
     with pytest.raises(DataError, match="data sets by name"):
         er.bench([data], ["amortized"])
@@ -370,6 +371,6 @@ def test_data_that_cannot_be_compared(data):
 
 def test_a_folder_of_a_sweep_is_no_bench(data, tmp_path):
     er.sweep(data, notions=["dp"], strengths=[0, 0.1], ks=[2], folds=3, out=tmp_path / "run")
-    with pytest.raises(DataError, match="config.json"):
+    with pytest.raises(DataError, match=r"config\.json"):
         er.Bench.load(tmp_path / "run")
     assert not list(Path(tmp_path / "run").glob("bench*"))

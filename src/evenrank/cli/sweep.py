@@ -138,7 +138,8 @@ def sweep(
 
 def _methods(text: str) -> list[str]:
     if text == ALL:
-        return [name for name, method in METHODS.items() if not method.extra or find_spec(method.extra)]
+        installed = {name: method for name, method in METHODS.items() if not method.extra or find_spec(method.extra)}
+        return [name for name, method in installed.items() if not method.by_name]
     return [choose(name, [*METHODS, ALL], what="--methods") for name in options.names(text) or []]
 
 

@@ -182,7 +182,7 @@ def chosen_methods(methods: str | Sequence[str]) -> tuple[list[str], dict[str, s
             name: f"needs the extra {method.extra}" + (", which is not installed" if methods == ALL else "")
             for name, method in METHODS.items()
             if method.extra and (methods == CORE or find_spec(method.extra) is None)
-        }
+        } | {name: "takes long; name it to run it" for name, method in METHODS.items() if method.by_name}
         return [name for name in METHODS if name not in missing], missing
     chosen = list(
         dict.fromkeys(choose(name, [*METHODS, CORE, ALL], what="method") for name in asked.listed_names(methods))

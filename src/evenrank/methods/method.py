@@ -169,6 +169,8 @@ class Method:
         It trains for a notion; otherwise one run serves all.
     by_k : bool
         It is run anew for each cut-off.
+    by_name : bool
+        It runs where it is named only; "all" leaves it out, because it takes too long.
     in_turn : bool
         It serves list after list, which takes its time: a bench runs it at full strength only.
     extra : str
@@ -194,6 +196,7 @@ class Method:
     larger: bool = False
     by_notion: bool = False
     by_k: bool = False
+    by_name: bool = False
     in_turn: bool = False
     extra: str = ""
     saves: bool = True

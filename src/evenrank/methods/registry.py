@@ -208,6 +208,22 @@ METHODS = {
         _deltr(
             "deltr_larger", "DELTR, larger protected", "DELTR with the larger group as the protected one", larger=True
         ),
+        Method(
+            "deltr_published",
+            "DELTR, published",
+            "DELTR as its package trains it: the protected flag as a feature, 3000 steps, one model at a time",
+            kind=IN,
+            model="linear",
+            strength=GAMMA,
+            sees=AWARE,
+            home=("evenrank.linear.deltr", "DELTR"),
+            run=runs.deltr_published,
+            knobs=(),
+            settings=("max_iter", "learning_rate"),
+            fixed={"reference": True},
+            by_name=True,
+            saves=False,
+        ),
         _fastar("fastar", "FA*IR", "FA*IR: a minimum of protected items in every prefix, significance adjusted"),
         _fastar("fastar_unadjusted", "FA*IR, unadjusted", "FA*IR without the adjustment", adjust=False),
         _fastar(

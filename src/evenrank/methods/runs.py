@@ -64,6 +64,30 @@ def deltr(method: Method, task: Task) -> Iterator[Part]:
         yield Part(grouping, ANY, None, path.scores(test))
 
 
+def deltr_published(method: Method, task: Task) -> Iterator[Part]:
+    """Train each strength as the published package does, which sees the protected flag as a feature.
+
+    It divides by the number of a list's items of each group, so that lists that lack one cannot be trained on.
+    """
+    for grouping, (rows, test) in enumerate(zip(task.train, task.test, strict=True)):
+        code = protected_code(rows, None)
+        members = np.add.reduceat(rows.group == code, rows.query_ptr[:-1])
+        train = rows.take((members > 0) & (members < rows.lengths))
+        flagged = [
+            replace(
+                data,
+                features=np.column_stack([np.asarray(data.features, float), data.group == code]),
+                feature_names=(*data.feature_names, "protected"),
+            )
+            for data in (train, test)
+        ]
+        protected = rows.group_names[code]
+        options = {"random_state": task.seed, "protected": protected, **method.fixed, **task.settings}
+        rankers = [method.ranker_class()(gamma=gamma, **options) for gamma in task.strengths.tolist()]
+        scores = [ranker.fit(flagged[0]).predict(flagged[1]) for ranker in rankers]
+        yield Part(grouping, ANY, None, np.stack(scores, axis=1))
+
+
 def fastar(method: Method, task: Task) -> Iterator[Part]:
     """Re-rank the strength-0 model's scores by the table for k; share 0 leaves them alone."""
     options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
