@@ -161,8 +161,8 @@ def _reading(
     told = ", ".join(f"{title} {percent(float(value))}" for title, value in without.items())
     theirs = " In brackets: the paper's numbers." if brackets else ""
     return (
-        f"max and mean are over the strengths that are not significantly worse, strength 0 included. Without strength 0 "
-        f"the means average to: {told}. The grid of strengths is ours: the paper says how many it has, not which.{theirs}"
+        "max and mean are over the strengths that are not significantly worse, strength 0 included. Without strength 0 "
+        f"the means average to: {told}. The grid of strengths is ours: the paper gives its size, not its range.{theirs}"
     )
 
 
