@@ -68,6 +68,9 @@ from evenrank.ranking import Ranking as Ranking
 from evenrank.rerankers.controller import FairController as FairController
 from evenrank.rerankers.fastar import FAStar as FAStar
 from evenrank.rerankers.offset import GroupOffset as GroupOffset
+from evenrank.rerankers.opportunity import EqualOpportunityTransform as EqualOpportunityTransform
+from evenrank.rerankers.quantiles import QuantileBarycentre as QuantileBarycentre
+from evenrank.rerankers.quantiles import QuantileMatch as QuantileMatch
 
 __version__: Final[str]
 __all__: Final[list[str]]

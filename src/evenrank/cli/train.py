@@ -140,7 +140,7 @@ def train(
         "method": trained.name,
         "notion": parameters.get("notion"),
         "alpha": used,
-        **{name: parameters[name] for name in ("solver",) if name in parameters},
+        **{name: parameters[name] for name in ("solver",) if name in trained.knobs},
         "features": data.n_features,
         **show.audit_values(scores, data, ks, labelled=True),
     }

@@ -67,10 +67,12 @@ PENALTY = Strength("alpha", WEIGHT, strength_grid)
 SHARE = Strength("p", "share asked for", share_grid, below=1, full=protected_share, full_meaning="the group's share")
 LARGER_SHARE = replace(SHARE, full=larger_share)
 PART = Strength("strength", "part of the full change", part_grid, most=1, full=whole_change, full_meaning="1")
+THETA = replace(PART, name="theta")
 
 BLIND, AWARE = Sees(), Sees(group_at_serving=True)
 RERANKS = Sees(group_at_training=False, group_at_serving=True, labels=False)
 ADAPTS = Sees(group_at_serving=True, other_lists=True)
+UNLABELLED = Sees(group_at_serving=True, labels=False)
 
 # Options of the commands, by the parameter's name.
 FAIRNESS = ("notion", "alpha", "max_violation", "target", "k")
@@ -152,6 +154,32 @@ def _offset(name: str, label: str, title: str, sees: Sees) -> Method:
         settings=("max_ndcg_loss", *TRAINING),
         by_notion=True,
         by_k=True,
+    )
+
+
+def _mapped(
+    name: str,
+    label: str,
+    title: str,
+    home: tuple[str, str],
+    strength: Strength,
+    sees: Sees,
+    *,
+    knobs: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (),
+) -> Method:
+    return Method(
+        name,
+        label,
+        title,
+        kind=POST,
+        model="",
+        strength=strength,
+        sees=sees,
+        home=home,
+        run=runs.mapped,
+        knobs=(strength.name, *knobs),
+        settings=(*settings, *TRAINING),
     )
 
 
@@ -252,6 +280,32 @@ METHODS = {
             "offset, adaptive",
             "as offset, chosen anew on the lists to be ranked, without labels",
             ADAPTS,
+        ),
+        _mapped(
+            "quantile_match",
+            "quantile match",
+            "protected items get the others' score of the same percentile",
+            ("evenrank.rerankers.quantiles", "QuantileMatch"),
+            PART,
+            UNLABELLED,
+            knobs=("protected",),
+        ),
+        _mapped(
+            "quantile_barycentre",
+            "quantile barycentre",
+            "groups' scores moved to their common distribution (CFA)",
+            ("evenrank.rerankers.quantiles", "QuantileBarycentre"),
+            THETA,
+            UNLABELLED,
+        ),
+        _mapped(
+            "eopp_transform",
+            "opportunity transform",
+            "relevant items of all groups get one distribution of scores",
+            ("evenrank.rerankers.opportunity", "EqualOpportunityTransform"),
+            PART,
+            AWARE,
+            settings=("n_quantiles",),
         ),
         _boosted(
             "lightgbm",

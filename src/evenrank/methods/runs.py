@@ -9,7 +9,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.linear.path import FairnessPath, fairness_path
 from evenrank.methods.method import ANY, Method, Part, Task, larger_group, refusals
@@ -90,9 +92,7 @@ def deltr_published(method: Method, task: Task) -> Iterator[Part]:
 
 def fastar(method: Method, task: Task) -> Iterator[Part]:
     """Re-rank the strength-0 model's scores by the table for k; share 0 leaves them alone."""
-    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
-    of_fastar = {name: options.pop(name) for name in ("significance",) if name in options}
-    plain = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options).scores(task.test[0])[:, 0]
+    of_fastar, _, plain = _base_scores(task, ("significance",))
     shares = task.strengths > 0
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         protected = larger_group(train) if method.larger else train.group_names[protected_code(train, None)]
@@ -109,10 +109,7 @@ def controller(method: Method, task: Task) -> Iterator[Part]:
 
     A controller that served the training lists says where to start and what chance of being relevant a score means.
     """
-    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
-    of_controller = {name: options.pop(name) for name in ("value", "limit", "memory") if name in options}
-    path = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options)
-    learned, plain = path.scores(task.train[0])[:, 0], path.scores(task.test[0])[:, 0]
+    of_controller, learned, plain = _base_scores(task, ("value", "limit", "memory"))
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         for notion, k in product(task.notions, task.ks):
             pilot = method.ranker_class()(notion, k, **of_controller).fit(learned, train)
@@ -126,23 +123,41 @@ def controller(method: Method, task: Task) -> Iterator[Part]:
 
 
 def offset(method: Method, task: Task) -> Iterator[Part]:
-    """Re-rank the strength-0 model's scores by offsets chosen on its training scores, for each notion and cut-off.
+    """Re-rank by offsets chosen on the base ranker's training scores, for each notion and cut-off.
 
     Methods that see other lists choose them anew on the test lists, without labels.
     """
-    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
-    of_offset = {name: options.pop(name) for name in ("max_ndcg_loss",) if name in options}
-    path = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options)
-    trained, plain = path.scores(task.train[0])[:, 0], path.scores(task.test[0])[:, 0]
+    options, trained, plain = _base_scores(task, ("max_ndcg_loss",))
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         if test.group_names != train.group_names:
             raise DataError(f"{method.name} must know the groups to be ranked, {list(test.group_names)}.")
         lists, to_rank = ScoredLists.of(trained, train), ScoredLists.of(plain, test)
         for notion, k in product(task.notions, task.ks):
-            reranker = method.ranker_class()(notion, k, **method.fixed, **of_offset).fit_lists(lists)
+            reranker = method.ranker_class()(notion, k, **method.fixed, **options).fit_lists(lists)
             if method.sees.other_lists:
                 reranker = reranker.adapt_lists(to_rank)
             yield Part(grouping, notion, k, reranker.along(to_rank, task.strengths))
+
+
+def mapped(method: Method, task: Task) -> Iterator[Part]:
+    """Re-rank by maps of scores learned on the base ranker's training scores."""
+    options, trained, plain = _base_scores(task, ("n_quantiles",))
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        reranker = method.ranker_class()(**method.fixed, **options).fit(trained, train)
+        yield Part(grouping, ANY, None, _at_strengths(reranker, plain, test, task))
+
+
+def _base_scores(task: Task, own: tuple[str, ...]) -> tuple[dict[str, Any], NDArray[Any], NDArray[Any]]:
+    """The settings of the re-ranker itself, and the strength-0 model's scores of the training and the test rows."""
+    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
+    of_reranker = {name: options.pop(name) for name in own if name in options}
+    path = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options)
+    return of_reranker, path.scores(task.train[0])[:, 0], path.scores(task.test[0])[:, 0]
+
+
+def _at_strengths(reranker: Any, scores: NDArray[Any], data: RankingData, task: Task) -> NDArray[Any]:
+    """Re-ranked scores, (n, strengths)."""
+    return np.stack([reranker.at(strength).rerank(scores, data) for strength in task.strengths.tolist()], axis=1)
 
 
 def boosted(method: Method, task: Task) -> Iterator[Part]:

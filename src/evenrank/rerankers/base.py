@@ -19,7 +19,7 @@ from evenrank.row_checks import as_floats, listed
 
 
 class ScoreReranker:
-    """Base of re-rankers that are fitted to scores and groups; subclasses fit, rerank, and fill and read ``content``."""
+    """Base of re-rankers that are fitted to scores and groups; subclasses fit, rerank and have a ``content``."""
 
     group_names_: tuple[Any, ...]
 
@@ -80,7 +80,7 @@ class ScoreReranker:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit before {before}.")
 
     def _groups(self, data: RankingData) -> NDArray[np.int64]:
-        """Each row's group, (n,), as a code into those of `fit`; -1 is unknown. A group that `fit` never saw is refused."""
+        """Each row's group, (n,), as a code into those of `fit`, -1 if unknown; one that `fit` never saw is refused."""
         self._check_fitted("rerank")
         self._need_groups(data)
         return match_groups(data, self.group_names_)

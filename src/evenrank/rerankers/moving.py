@@ -80,8 +80,8 @@ class TopLists:
         known = self.cell >= 0
         values = []
         for k in self.ks:
-            top = ranking.top(k)
-            sums = [np.bincount(self.cell[known], (w * top)[known], minlength=groups) for w in self.weight]
+            selected = (self.weight * ranking.top(k))[:, known]
+            sums = [np.bincount(self.cell[known], part, minlength=groups).astype(float) for part in selected]
             values.append(self.gamma_of_sums(np.concatenate(sums)[None, :])[0])
         return float(np.mean(values))
 
@@ -143,7 +143,7 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _Crossings:
-    """Crossings of one k: where (sorted), how surely, what changes, and what part of it happens at the crossing itself."""
+    """Crossings of one k: where (sorted), how surely, what changes, and what part of it at the crossing itself."""
 
     at: NDArray[np.float64]
     blur: NDArray[np.float64]

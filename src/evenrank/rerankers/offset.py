@@ -17,7 +17,7 @@ from evenrank.measures import measure
 from evenrank.notions import NotionLike, as_notion, warn_empty
 from evenrank.rankers import model_file
 from evenrank.rerankers.base import ScoreReranker, Settled, one_column
-from evenrank.rerankers.chances import Chances, RowWeights, expected_weights, labelled_weights
+from evenrank.rerankers.chances import Chances, RowWeights, chance_of_rows, expected_weights, labelled_weights
 from evenrank.rerankers.offset_search import search
 from evenrank.rerankers.scored_lists import ScoredLists
 from evenrank.row_checks import listed
@@ -30,8 +30,8 @@ class GroupOffset(ScoreReranker):
     """A re-ranker that adds one number per group, chosen on the gap of the top k itself.
 
     The gap of the top k changes only where an item passes another one, so its smallest value over all offsets is found
-    exactly for two groups (see `evenrank.rerankers.moving`); for more, groups and pairs of groups are moved in turn, from
-    several starts, until no such move lowers the gap. Of equal gaps the smallest offset is taken.
+    exactly for two groups (see `evenrank.rerankers.moving`); for more, groups and pairs of groups are moved in turn,
+    from several starts, until no such move lowers the gap. Of equal gaps the smallest offset is taken.
 
     It may see the group at training and at serving.
 
@@ -42,18 +42,18 @@ class GroupOffset(ScoreReranker):
     k : int or sequence of int
         The cut-off; of several, the mean of their gaps is made small.
     strength : float
-        The part of the full offsets that is used, from 0 (nothing changes) to 1. A part of the offset, and not a part of
-        the gap, because it has a meaning for any number of groups and keeps the order of methods' strengths: more strength
-        is always a longer shift in the same direction.
+        The part of the full offsets that is used, from 0 (nothing changes) to 1. It is a part of the offsets and not
+        of the gap: that has a meaning for any number of groups, and more strength is always a longer shift in the same
+        direction.
     max_ndcg_loss : float, optional
-        The most NDCG at the largest k that may be lost on the rows of `fit`: the offsets are cut, in steps of one twentieth,
-        until it is kept. Without labels (`adapt`), the expected relevance stands for the labels.
+        The most NDCG at the largest k that may be lost on the rows of `fit`: the strength is capped, in steps of one
+        twentieth, at the largest that keeps it. Without labels (`adapt`), the expected relevance stands for them.
 
     Attributes
     ----------
     offsets_ : dict
-        The number of each group. The largest group of the rows of `fit` has 0 (of groups equally large, the one with the
-        higher median score, then the first in order); so has an unknown group.
+        The number of each group. The largest group of the rows of `fit` has 0 (of groups equally large, the one with
+        the higher median score, then the first in order); so has an unknown group.
     gap_before_, gap_after_ : float
         The gap on the rows of `fit`, or the expected one of `adapt`, without and with the offsets.
 
@@ -135,9 +135,10 @@ class GroupOffset(ScoreReranker):
     def adapt(self, scores: ArrayLike, data: RankingData) -> GroupOffset:
         """Choose the offsets anew on lists without labels.
 
-        Where the notion asks for labels, the chance that a row is relevant stands for them: a rising function of the score
-        that `fit` learned. Labels in ``data`` are not looked at. A group that these lists lack keeps its offset. Where they
-        have fewer than two groups all do, and a `DataWarning` says so.
+        Where the notion asks for labels, the chance that a row is relevant stands for them: a rising function of the
+        score that `fit` learned for each group (for all together where a group has fewer than 50 relevant or irrelevant
+        rows). Labels in ``data`` are not looked at. A group that these lists lack keeps its offset. Where they have
+        fewer than two groups all do, and a `DataWarning` says so.
 
         Parameters
         ----------
@@ -174,7 +175,7 @@ class GroupOffset(ScoreReranker):
             fact = f"the lists to adapt to have no two groups ({names}); the offsets stay as they are."
             warnings.warn(fact, DataWarning, stacklevel=2)
             return new
-        weights = expected_weights(self.notion, known, self.chances_(lists.score))
+        weights = expected_weights(self.notion, known, chance_of_rows(self.chances_, lists.score, group))
         if not present[self._reference]:
             new._reference = lists.largest
         old = self._start + self._change
@@ -284,7 +285,9 @@ class GroupOffset(ScoreReranker):
     def _allowed(self, lists: ScoredLists, *, labelled: bool) -> float:
         """The largest of `PARTS` at which NDCG stays."""
         name = f"ndcg@{self._check()[-1]}"
-        data = lists.data if labelled else replace(lists.data, relevance=self.chances_(lists.score))
+        data = lists.data
+        if not labelled:
+            data = replace(data, relevance=chance_of_rows(self.chances_, lists.score, data.group))
         offsets = [self._start + part * self._change for part in PARTS]
         scores = np.stack([lists.score + self._added(lists.score, data.group, some) for some in offsets], axis=1)
         quality = measure(data.to_caller(scores), data, [name])[name]
@@ -312,7 +315,7 @@ class GroupOffset(ScoreReranker):
             "gaps": [self.gap_before_, self.gap_after_],
             "reference": self._reference,
             "sentinels": [self._centre, self._reach],
-            "chances": {"score": self.chances_.score.tolist(), "chance": self.chances_.chance.tolist()},
+            "chances": [[fit.score.tolist(), fit.chance.tolist()] for fit in self.chances_],
         }
 
     @classmethod
@@ -342,12 +345,10 @@ class GroupOffset(ScoreReranker):
         self._reference = model_file.need(content, "reference", int, name=name)
         if not 0 <= self._reference < len(groups):
             raise DataError(f"{name}: 'reference' must be the number of a group; got {self._reference}.")
-        chances = model_file.need(content, "chances", dict, name=name)
-        points = model_file.need(chances, "score", list, name=name)
-        score = model_file.numbers("score", points, len(points), name=name)
-        chance = model_file.numbers("chance", chances.get("chance"), len(points), name=name)
-        rising = len(points) and (np.diff(score) > 0).all() and (np.diff(chance) >= 0).all()
-        if not rising or chance[0] < 0 or chance[-1] > 1:
-            raise DataError(f"{name}: 'chances' must be rising points of chances. Was the file edited?")
-        self.chances_ = Chances(score, chance)
+        fits = model_file.need(content, "chances", list, name=name)
+        if len(fits) != len(groups):
+            raise DataError(f"{name}: 'chances' must have one entry per group; got {len(fits)} for {len(groups)}.")
+        self.chances_ = tuple(Chances(*model_file.rising_points(fit, "chances", name=name)) for fit in fits)
+        if any(fit.chance[0] < 0 or fit.chance[-1] > 1 for fit in self.chances_):
+            raise DataError(f"{name}: 'chances' must be from 0 to 1. Was the file edited?")
         return self

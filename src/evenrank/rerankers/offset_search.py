@@ -18,8 +18,8 @@ def search(lists: TopLists, start: NDArray[np.float64], movable: NDArray[np.bool
     """Find offsets of a small gap.
 
     With one movable group the smallest gap is found. With several, each group alone and all together are moved in turn
-    until nothing is gained, then pairs of groups, from two starts; the best result is taken, and of equals the nearest to
-    the start.
+    until nothing is gained, then pairs of groups, from two starts; the best result is taken, and of equals the nearest
+    to the start.
 
     Parameters
     ----------

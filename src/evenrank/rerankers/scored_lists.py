@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.rerankers.base import Settled, one_column
-from evenrank.rerankers.chances import Chances, RowWeights
+from evenrank.rerankers.chances import Chances, RowWeights, group_chances
 from evenrank.rerankers.moving import TopLists, usual_step
 
 # A score further than this many steps from the median is a sentinel, which an offset leaves alone.
@@ -60,9 +60,9 @@ class ScoredLists:
         return FAR * self.step
 
     @cached_property
-    def chances(self) -> Chances:
-        """How relevance rises with the score."""
-        return Chances.of(self.score, self.data)
+    def chances(self) -> tuple[Chances, ...]:
+        """How relevance rises with the score in each group."""
+        return group_chances(self.score, self.data)
 
     @cached_property
     def largest(self) -> int:
