@@ -21,7 +21,7 @@ LAYERS = [
     {"row_checks", "labels", "frame_columns", "rows", "data", "ranking", "centering"},
     {"contrasts", "notions", "losses", "targets"},
     {"measures", "design_columns", "moments"},
-    {"query_sums", "statistic", "intervals", "comparisons", "bounds"},
+    {"query_sums", "statistic", "intervals", "inference", "comparisons", "bounds"},
     {"io", "features", "datasets"},
     {"rankers"},
     {"linear", "rerankers", "boosting"},

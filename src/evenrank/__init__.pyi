@@ -35,8 +35,6 @@ from evenrank.intervals import intervals as intervals
 from evenrank.io import read as read
 from evenrank.leaderboard.plan import BenchData as BenchData
 from evenrank.leaderboard.result import Standing as Standing
-from evenrank.leaderboard.plan import BenchData as BenchData
-from evenrank.leaderboard.result import Standing as Standing
 from evenrank.linear.deltr import DELTR as DELTR
 from evenrank.linear.deltr_path import deltr_path as deltr_path
 from evenrank.linear.path import FairnessPath as FairnessPath

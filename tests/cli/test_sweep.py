@@ -347,7 +347,10 @@ def test_select_by_all_rules_warns_of_those_that_choose_nothing(run, swept):
     ("arguments", "says"),
     [
         (["nowhere"], "nowhere: is not a run folder (it has no config.json). Make one with evenrank sweep."),
-        (["run", "--rule", "best"], "--rule must be one of no_loss, four_fifths, within, knee, all; got 'best'"),
+        (
+            ["run", "--rule", "best"],
+            "--rule must be one of no_loss, four_fifths, within, knee, alpha_star, all; got 'best'",
+        ),
         (["run", "--k", "7"], "the sweep has no curve for demographic_parity at k=7"),
         (["run", "--notion", "eod"], "no curve for equalized_odds"),
         (["run", "--methods", "deltr"], "method 'deltr'"),

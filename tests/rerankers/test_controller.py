@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import runpy
 from itertools import pairwise
 from math import exp, log2, nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -417,3 +419,15 @@ def test_a_sweep_has_it_as_a_method() -> None:
         plain, ours = (result.curve(notion, 3, method=name) for name in ("amortized", "controller"))
         assert ours.violation[0] == pytest.approx(plain.violation[0])
         assert ours.violation[1] != ours.violation[0]
+
+
+def test_the_example_shows_convergence_and_a_bad_gain(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "controller.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()[1:]
+    none, small, default, warm, large = ([float(word.rstrip("%")) for word in line.split()[-6:]] for line in lines)
+    for gaps in (default, warm):
+        assert gaps[3] < 0.15 * none[3]  # converges
+    assert warm[0] < default[0]  # from the first lists on
+    assert small[3] > 0.5 * none[3]  # too late
+    assert large[3] < 0.1 * none[3]
+    assert large[4] < default[4] - 0.02  # at a cost

@@ -32,6 +32,9 @@ def select(
     ] = None,
     quality: Annotated[str, typer.Option(help="ndcg or precision.")] = "ndcg",
     methods: Annotated[str | None, typer.Option(help="Choose from these, comma-separated.  [default: all]")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="The method whose strength 0 is the baseline.  [default: the run's first]")
+    ] = None,
     grouping: Annotated[str | None, typer.Option(help="One grouping of the run.  [default: all]")] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -39,7 +42,8 @@ def select(
 
     no_loss: the smallest gap at no significant quality loss; four_fifths: the best quality that meets the
     four-fifths rule; within: the smallest gap with quality within --tolerance of the best; knee: the knee of the
-    trade-off. What the choice gives is measured on folds that took no part in it.
+    trade-off; alpha_star: the strength at which the training gap is 0. What the choice gives is measured on folds that
+    took no part in it, against one baseline.
     """
     rules = list(RULES) if rule == ALL else [choose(current_rule(rule), [*RULES, ALL], what="--rule")]
     sweep = er.Sweep.load(run)
@@ -62,6 +66,7 @@ def select(
                 tolerance=tolerance,
                 quality=quality,
                 methods=options.names(methods),
+                baseline=baseline,
                 grouping=where,
             )
             for where, name, rule_name in wanted

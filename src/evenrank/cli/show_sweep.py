@@ -66,7 +66,8 @@ def choices(chosen: Sequence[Choice]) -> None:
     where = "on folds that took no part in it" if held else "on the queries it was made on"
     for grouping in groupings:
         of = f", groups by {grouping}" if len(groupings) > 1 else ""
-        table = show.new_table(f"Baseline → choice{of}, {where}")
+        base = chosen[0].baseline.method
+        table = show.new_table(f"Baseline ({base}, strength 0) → choice{of}, {where}")
         left = ("notion", "rule", "method")
         for name in (*left, "strength", f"gap@{chosen[0].k}", chosen[0].quality_name.upper(), "four-fifths"):
             table.add_column(name, justify="left" if name in left else "right", no_wrap=True)

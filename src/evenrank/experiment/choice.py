@@ -164,7 +164,8 @@ class Choice:
         if self.strength == 0:
             return f"{name}: {model}, which is the baseline, has {rule.asked.format(**words)}."
         change = self._change(self.baseline, self.chosen)
-        return f"{name}: {model}, has {rule.asked.format(**words)}: {change}."
+        against = f"against {self.baseline.method}, strength 0" if self.baseline.method != self.method else ""
+        return f"{name}: {model}, has {rule.asked.format(**words)}: {change}{f' ({against})' if against else ''}."
 
     def _change(self, before: Outcome, after: Outcome | HeldOut) -> str:
         return (

@@ -31,6 +31,7 @@ def select(
     tolerance: float = 0.01,
     quality: str = "ndcg",
     methods: Sequence[str] | str | None = None,
+    baseline: str | None = None,
     grouping: str | None = None,
     train: RankingData | None = None,
     test: RankingData | None = None,
@@ -49,10 +50,12 @@ def select(
     k : int, optional
         The cut-off; the largest of the sweep by default.
     rule : str
-        "no_loss": the smallest gap at no significant quality loss (the paper's rule, against the best strength 0).
+        "no_loss": the smallest gap at no significant quality loss (the paper's rule).
         "four_fifths": the best quality where the four-fifths rule is met.
         "within": the smallest gap whose quality is at least (1 − tolerance) × the best.
         "knee": the front's point farthest from the line between its ends.
+        "alpha_star": the strength at which the training gap is 0, whatever the outcome: nothing is selected by what is
+        measured. It is known where the sweep trained exactly and goes beyond it, where its curves are flat.
         For "no_loss", "within" and "knee" a strength must lower the gap. "no_loss" is also known as "free".
     tolerance : float
         For "within": the share of the best quality that may be lost.
@@ -60,6 +63,9 @@ def select(
         "ndcg" or "precision".
     methods : str or sequence of str, optional
         Which to choose from; all by default.
+    baseline : str, optional
+        The method whose strength 0 is what choices are held against, on all folds and on each; the first of the
+        sweep's that may be chosen, by default.
     grouping : str, optional
         The first of the sweep by default.
     train, test : RankingData, optional
@@ -95,7 +101,8 @@ def select(
     grouping = sweep.groupings[0] if grouping is None else grouping
     for method in chosen:  # or the error that says which curves there are
         sweep.curve(name, k, method=method, quality=quality, grouping=grouping)
-    table, folds = _table(sweep, name, k, quality, chosen, grouping)
+    against = next(method for method in sweep.methods if method in chosen) if baseline is None else baseline
+    table, folds = _table(sweep, name, k, quality, chosen, grouping, choose(against, chosen, what="baseline"))
     everything = np.arange(table.quality.shape[1])
     means = table.means(everything)
     picked = RULES[rule].pick(means, tolerance)
@@ -129,7 +136,7 @@ def _by_fold(sweep: Sweep) -> bool:
 
 
 def _table(
-    sweep: Sweep, notion: str, k: int, quality: str, methods: Sequence[str], grouping: str
+    sweep: Sweep, notion: str, k: int, quality: str, methods: Sequence[str], grouping: str, baseline: str
 ) -> tuple[Table, list[int]]:
     """The rows to choose from, and the folds of the columns; repeats that not every method has yet are left out."""
     columns = {}
@@ -152,13 +159,18 @@ def _table(
         return np.vstack([of[name][1][:, [present.index(repeat) for repeat in shared]] for of, present in parts])
 
     strengths = [of["fold"][0] for of in columns.values()]
+    of_row = np.repeat(np.array(list(methods), dtype=object), [len(grid) for grid in strengths])
+    strength = np.concatenate(strengths)
+    solved = sweep.about.solver == "exact"
     table = Table(
-        method=np.repeat(np.array(list(methods), dtype=object), [len(grid) for grid in strengths]),
-        strength=np.concatenate(strengths),
+        method=of_row,
+        strength=strength,
         quality=stacked(f"{quality}@{k}"),
         violation=stacked(f"{notion}@{k}"),
         ratio=stacked(f"{RATIO}@{k}"),
         spread=sweep.spread,
+        base=int(np.flatnonzero((of_row == baseline) & (strength == 0))[0]),
+        exact=np.array([solved and name in METHODS and METHODS[name].has_exact_path for name in of_row.tolist()]),
     )
     return table, [fold for fold, _ in shared]
 
@@ -170,24 +182,22 @@ def _outcome(table: Table, means: Means, row: int) -> Outcome:
 
 def _held_out(table: Table, folds: Sequence[int], rule: Rule, tolerance: float) -> HeldOut:
     """Measure on each fold what the other folds choose: their baseline if nothing qualifies there."""
-    rows, bases = [], []
+    rows = []
     for column in range(len(folds)):
         means = table.means(np.delete(np.arange(len(folds)), column))
         picked = rule.pick(means, tolerance)
         rows.append(means.base if picked is None else picked)
-        bases.append(means.base)
     each = np.arange(len(folds))
     names = ("quality", "violation", "ratio")
     after = {name: mean_and_error(getattr(table, name)[rows, each][None]) for name in names}
-    before = {name: mean_and_error(getattr(table, name)[bases, each][None])[0] for name in names}
-    methods = list(dict.fromkeys(table.method[bases].tolist()))
+    before = {name: mean_and_error(getattr(table, name)[table.base][None])[0] for name in names}
     return HeldOut(
         quality=float(after["quality"][0][0]),
         quality_error=float(after["quality"][1][0]),
         violation=float(after["violation"][0][0]),
         violation_error=float(after["violation"][1][0]),
         ratio=float(after["ratio"][0][0]),
-        before=Outcome(" or ".join(methods), 0.0, *(float(before[name][0]) for name in names)),
+        before=Outcome(str(table.method[table.base]), 0.0, *(float(before[name][0]) for name in names)),
         picks={
             fold: (str(table.method[row]), float(table.strength[row])) for fold, row in zip(folds, rows, strict=True)
         },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,10 @@ class Table:
         What each row gives in each repeat, (rows, repeats).
     spread : str
         "standard error" or "standard deviation".
+    base : int
+        The baseline's row, the same for all repeats.
+    exact : array of bool
+        Whether the row's method has an exact path, which is constant beyond α*, (rows,).
     """
 
     method: NDArray[Any]
@@ -35,6 +40,8 @@ class Table:
     violation: NDArray[np.float64]
     ratio: NDArray[np.float64]
     spread: str
+    base: int
+    exact: NDArray[np.bool_]
 
     def means(self, repeats: NDArray[np.int64]) -> Means:
         """Average over some of the repeats.
@@ -51,10 +58,21 @@ class Table:
         """
         quality, error = mean_and_error(self.quality[:, repeats], self.spread)
         violation, ratio = (mean_and_error(table[:, repeats])[0] for table in (self.violation, self.ratio))
-        zero = np.flatnonzero(self.strength == 0)
-        # Methods may have baselines of their own; a choice is held against the best of them.
-        base = int(zero[np.argmax(np.where(np.isnan(quality[zero]), -np.inf, quality[zero]))])
-        return Means(quality, error, violation, ratio, base)
+        return Means(quality, error, violation, ratio, self.base, self._ends)
+
+    @cached_property
+    def _ends(self) -> NDArray[np.bool_]:
+        """The weakest strength of each exact path from which on nothing changes in any repeat, (rows,)."""
+        out = np.zeros(len(self.strength), bool)
+        values = np.concatenate([self.quality, self.violation, self.ratio], axis=1)
+        for method in dict.fromkeys(self.method[self.exact].tolist()):
+            rows = np.flatnonzero(self.method == method)
+            rows = rows[np.argsort(self.strength[rows], kind="stable")]
+            same = np.isclose(values[rows], values[rows[-1]], rtol=0, atol=STRAIGHT, equal_nan=True).all(axis=1)
+            first = int(np.flatnonzero(~same)[-1]) + 1 if not same.all() else 0
+            # The last strength alone shows no end.
+            out[rows[first]] = first < len(rows) - 1 and self.strength[rows[first]] > 0
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +84,9 @@ class Means:
     quality, error, violation, ratio : array of float
         Quality and its error, gap, and four-fifths ratio, (rows,).
     base : int
-        The baseline's row: strength 0 of the method that is best there.
+        The baseline's row.
+    ends : array of bool
+        Whether the row is the first at or beyond α* of its path, (rows,).
     """
 
     quality: NDArray[np.float64]
@@ -74,6 +94,7 @@ class Means:
     violation: NDArray[np.float64]
     ratio: NDArray[np.float64]
     base: int
+    ends: NDArray[np.bool_]
 
     @property
     def fairer(self) -> NDArray[np.bool_]:
@@ -153,6 +174,11 @@ def _knee(means: Means, _: float) -> int | None:
     return int(front[farthest]) if above[farthest] > STRAIGHT else None
 
 
+def _alpha_star(means: Means, _: float) -> int | None:
+    """Of the first method that has one; no outcome takes part in the choice."""
+    return int(np.argmax(means.ends)) if means.ends.any() else None
+
+
 RULES = {
     "no_loss": Rule(
         "the smallest gap at no significant loss of {quality}",
@@ -173,5 +199,10 @@ RULES = {
         "the knee of the trade-off between gap and {quality}",
         "the trade-off between gap and {quality} has no knee",
         _knee,
+    ),
+    "alpha_star": Rule(
+        "a training gap of 0, whatever the outcome",
+        "no strength is known to reach a training gap of 0 (that needs exact linear training, and strengths beyond it)",
+        _alpha_star,
     ),
 }

@@ -220,6 +220,11 @@ class Method:
         module, name = self.home
         return getattr(import_module(module), name)
 
+    @property
+    def has_exact_path(self) -> bool:
+        """Whether exact training makes its path constant beyond the strength at which the training gap is 0."""
+        return self.model == "linear" and self.strength.name == "alpha"
+
     def make(self, data: RankingData, options: Mapping[str, Any]) -> Any:
         """Make its ranker or re-ranker, not yet fitted.
 

@@ -99,6 +99,12 @@ def group_chances(score: NDArray[np.float64], data: RankingData) -> tuple[Chance
     return tuple(fits)
 
 
+def mean_chances(fits: tuple[Chances, ...]) -> Chances:
+    """Give the mean of several fits, for rows whose group does not count."""
+    points = np.unique(np.concatenate([fit.score for fit in fits]))
+    return Chances(points, np.mean([fit(points) for fit in fits], axis=0))
+
+
 def chance_of_rows(
     chances: tuple[Chances, ...], score: NDArray[np.float64], group: NDArray[Any]
 ) -> NDArray[np.float64]:

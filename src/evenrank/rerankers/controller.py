@@ -75,8 +75,7 @@ class FairController:
     does not stretch it. Within a group the order is always that of the scores; ties keep the order they are given in.
     An item of unknown group (None, NaN, "") is not shifted and not counted. A group that was never served before, or
     that ``warm`` does not name, begins without a shift. A list of one group is counted and keeps its order, and an
-    empty list gives an empty order. One controller must not be called from several threads at a time; give each its
-    own, and add them up with `merge`.
+    empty list gives an empty order. One controller is for one thread; give each its own, and add them up with `merge`.
 
     References
     ----------
@@ -84,7 +83,7 @@ class FairController:
 
     Examples
     --------
-    >>> controller = FairController("dp", k=1)
+    >>> controller = FairController("dp", k=1, gain=20)
     >>> [controller.rank([2.0, 1.0], ["a", "b"]).tolist() for _ in range(4)]
     [[0, 1], [1, 0], [0, 1], [1, 0]]
     """
@@ -221,13 +220,12 @@ class FairController:
         dict
             The state, for `from_state`.
         """
-        chances = self.chances_
         return {
             "controller": 1,
             **{name: getattr(self, name) for name in PARAMETERS},
             "start": [list(pair) for pair in self.start_.items()],
             "offsets": [list(pair) for pair in self.offsets.items()],
-            "chances": None if chances is None else [chances.score.tolist(), chances.chance.tolist()],
+            "chances": self.chances_ and [self.chances_.score.tolist(), self.chances_.chance.tolist()],
             **self._tallies.state(),
         }
 
@@ -310,7 +308,8 @@ class FairController:
         stored = np.asarray(data.to_stored(scores), np.float64)
         if self.notion == MERIT:
             raise ConfigError("notion='merit' is FairCo as published, which has no start to fit. Leave fit out.")
-        self.chances_ = Chances.of(stored, data)
+        weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
+        self.chances_ = Chances.of(stored, data.relevant, weight)
         pilot = FairController(self.notion, self.k, value=self.value, limit=self.limit, memory=self.memory)
         shifts: list[dict[Any, float]] = []
         relevant = data.relevant.astype(float)

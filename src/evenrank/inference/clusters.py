@@ -1,0 +1,156 @@
+"""Sums over clusters of lists, and variances that two clusterings give together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+ENOUGH_CLUSTERS = 40  # of several lists each, that few successes may come from
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """Which lists belong together.
+
+    Attributes
+    ----------
+    codes : ndarray
+        (C,): the codes that are there, increasing.
+    index : ndarray or None
+        (L,): the position of each list's code; None where every list is its own cluster, in the order of the codes.
+    """
+
+    codes: NDArray[np.int64]
+    index: NDArray[np.int64] | None
+
+    @classmethod
+    def of(cls, codes: ArrayLike) -> Clustering:
+        """Take one code per list."""
+        codes = np.asarray(codes, dtype=np.int64)
+        if len(codes) < 2 or bool((codes[1:] > codes[:-1]).all()):
+            return cls(codes, None)
+        if int(codes.max()) > 8 * len(codes) + 1024:
+            present, index = np.unique(codes, return_inverse=True)
+            return cls(present, index)
+        present = np.flatnonzero(np.bincount(codes))
+        place = np.empty(int(present[-1]) + 1, np.int64)
+        place[present] = np.arange(len(present))
+        return cls(present, place[codes])
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum one value per list, (L,), over each cluster, (C,)."""
+        if self.index is None:
+            return values
+        return np.bincount(self.index, values, minlength=len(self)).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """The covariance matrix of two estimates, as each clustering sees it.
+
+    With two clusterings the variance of a difference is that of Cameron, Gelbach and Miller, V1 + V2 − V12, and never
+    below the larger of V1 and V2.
+
+    Attributes
+    ----------
+    parts : sequence of (float, float, float)
+        Var(A), Cov(A, B), Var(B), by one clustering, or by the first, the second and both together.
+    """
+
+    parts: Sequence[tuple[float, float, float]]
+
+    def of_difference(self, ratio: float = 1.0) -> float:
+        """Give the variance of A − ratio · B."""
+        each = [max(0.0, aa - 2 * ratio * ab + ratio * ratio * bb) for aa, ab, bb in self.parts]
+        return two_way(each)
+
+    def at_one(self) -> tuple[float, float, float]:
+        """Give the one matrix that the variance of A − B is taken from."""
+        if len(self.parts) == 1:
+            return self.parts[0]
+        first, second, both = (np.array(part) for part in self.parts)
+        of_difference = np.array([1.0, -2.0, 1.0])
+        choices = [first, second, first + second - both]
+        aa, ab, bb = max(choices, key=lambda part: float(of_difference @ part))
+        return float(aa), float(ab), float(bb)
+
+
+def two_way(each: Sequence[float]) -> float:
+    """Join the variances by the first clustering, the second and both together."""
+    if len(each) == 1:
+        return each[0]
+    first, second, both = each
+    return max(first, second, first + second - both)
+
+
+def few_leaning(clusterings: Sequence[Clustering], carried: NDArray[np.float64]) -> int:
+    """Count the clusters that carry what matters where they are few and mostly of several lists; else 0.
+
+    Then how much the clusters lean by themselves cannot be told from few successes.
+
+    Parameters
+    ----------
+    clusterings : sequence of Clustering
+        The clusterings.
+    carried : ndarray
+        (L,): how much of it each list carries.
+    """
+    for clustering in clusterings[:2]:
+        carrying = clustering.sums((carried > 0).astype(np.float64))
+        several = float(clustering.sums(carried)[carrying > 1].sum())
+        count = int((carrying > 0).sum())
+        if count < ENOUGH_CLUSTERS and several > carried.sum() / 2:
+            return count
+    return 0
+
+
+def cluster_freedom(
+    clustering: Clustering,
+    by_chance: NDArray[np.float64],
+    size: NDArray[np.float64],
+    moved: NDArray[np.float64] | None = None,
+) -> float:
+    """Give the degrees of freedom of the jackknife's variance over clusters, as Bell and McCaffrey do.
+
+    They are those of the quadratic form Σ r², r = (D − h ΣD)/(1 − h) with h a cluster's share of all sizes, if the D of
+    clusters are independent. The variance of D is what chance alone gives it. Where ``moved`` is given and clusters
+    vary more than that, there is also a part that grows with the square of the size, as if each had a lean of its own.
+
+    Parameters
+    ----------
+    clustering : Clustering
+        The clusters.
+    by_chance, size : ndarray
+        (L,): the variance of D by chance alone, and the size, per list.
+    moved : ndarray, optional
+        (L,): D less what is expected.
+    """
+    u, sizes = clustering.sums(by_chance), clustering.sums(size)
+    if moved is not None:
+        residual = clustering.sums(moved)
+        lean = max(0.0, float(residual @ residual) - float(u.sum())) / max(float(sizes @ sizes), 1e-300)
+        u = u + lean * sizes * sizes
+    h = sizes / max(float(sizes.sum()), 1e-300)
+    if not u.any() or h.max() > 1 - 1e-9:
+        return 0.0
+    # the form's matrix is diagonal but for a part of rank 2: its trace and its norm need sums only
+    s = 1 / (1 - h)
+    whole, s2 = float(u.sum()), s * s
+    diagonal = u * (1 - 2 * h) + whole * h * h
+    trace = float(s2 @ diagonal)
+    uu, hh, uh = float(s2 @ (u * u)), float(s2 @ (h * h)), float(s2 @ (u * h))
+    norm = 2 * uu * hh + 2 * uh * uh + (whole * hh) ** 2 - 4 * whole * uh * hh
+    norm += float((s2 * s2) @ (u * u + 2 * u * (diagonal - u)))
+    return trace * trace / norm if norm > 0 else 0.0
+
+
+def effective_number(sizes: NDArray[np.float64]) -> float:
+    """How many equal clusters would be as uneven as these: (Σv)²/Σv²; 0 of nothing."""
+    squares = float(sizes @ sizes)
+    return float(sizes.sum()) ** 2 / squares if squares > 0 else 0.0
