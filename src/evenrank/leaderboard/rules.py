@@ -43,7 +43,8 @@ def no_loss(
     qualities = np.vstack([base_quality, quality])
     mean, error = mean_and_error(qualities)
     violation, _ = mean_and_error(np.vstack([base_gap, gap]))
-    means = Means(mean, error, violation, np.full(len(mean), np.nan), base=0)
+    unknown = np.full(len(mean), np.nan)
+    means = Means(mean, error, violation, unknown, base=0, ends=np.zeros(len(mean), bool))
     picked = SELECT_RULES[NO_LOSS].pick(means, 0.0)
     return BASELINE if picked is None else picked - 1
 
