@@ -19,7 +19,7 @@ def test_theorem_by_hand(notion, constant):
     found = bounds.uniform(notion, **PAPER, min_share=0.2, delta=0.05)
     assert found == pytest.approx(by_hand, rel=1e-12)
     assert found.vacuous
-    assert str(found) == "vacuous"
+    assert str(found) == f"{float(found):.3f} (says nothing)"
     assert "paper" in found.claim
 
 
@@ -107,6 +107,77 @@ def test_certified_bounds_hold(method, measure):
     assert broken / 200 <= 0.2
 
 
+def weighted(data, weight):
+    columns = (np.zeros((data.n_rows, 0)), data.relevance, data.group, data.query_of_row)
+    return er.RankingData.from_arrays(*columns, group_names=[0, 1], sample_weight=weight)
+
+
+@pytest.mark.parametrize("method", bounds.METHODS)
+def test_weights_of_any_scale_give_the_same_bound(method):
+    """A list is as long as its weights sum to; weights × 100 once gave bounds that held in 60 %."""
+    data, scores = logged(np.random.default_rng(6), 800)
+    weight = np.random.default_rng(7).uniform(0.5, 2, data.n_rows)
+    one, hundred = (bounds.certified(scores, weighted(data, w), "dp@3", method=method) for w in (weight, 100 * weight))
+    assert hundred.bound == pytest.approx(one.bound)
+    assert one.longest == pytest.approx(max(np.bincount(data.query_of_row, weight)))
+    alike = weighted(data, np.ones(data.n_rows))
+    plain, ones = (bounds.certified(scores, each, "dp@3", method=method) for each in (data, alike))
+    assert plain.bound == pytest.approx(ones.bound)
+
+
+def test_weighted_bounds_hold():
+    rng = np.random.default_rng(8)
+
+    def draw(queries):
+        data, scores = logged(rng, queries)
+        heavy = rng.random(data.n_queries) < 0.05
+        weight = np.where(heavy[data.query_of_row], 100.0, 1.0)
+        return weighted(data, weight), scores + 2 * heavy[data.query_of_row] * data.group
+
+    truth = er.measure(*reversed(draw(60_000)), "dp@3")["dp@3"]
+    made = [bounds.certified(*reversed(draw(400)), "dp@3", 0.2, longest=1000).bound for _ in range(100)]
+    assert np.mean(np.array(made) >= truth) >= 0.8
+
+
+def test_the_next_queries_are_another_statement_than_the_population():
+    data, scores = logged(np.random.default_rng(9), 5000)
+    population = bounds.certified(scores, data, "dp@3")
+    soon, later = (bounds.certified(scores, data, "dp@3", next_queries=n) for n in (2000, 10**7))
+    assert population.bound < later.bound < soon.bound
+    assert "in the next 2,000 queries" in str(soon)
+    assert "no list is longer than 10, the longest seen" in population.condition
+    assert bounds.certified(scores, data, "dp@3", next_queries=3).vacuous
+
+
+def test_next_queries_by_hand():
+    data, scores = logged(np.random.default_rng(9), 5000)
+    made = bounds.certified(scores, data, "dp@3", 0.1, method="hoeffding", next_queries=4000)
+    selected = er.Ranking(data.to_stored(scores), data.query_ptr).top(3)
+    limits = []
+    for code in (0, 1):
+        cell = data.group == code
+        mean = cell.sum() / 10 / 5000
+        reach = sqrt(log(2 / 0.025) / 2 / 5000) / mean
+        tail = log(4 / 0.025)
+        reach += sqrt(tail / 8000) / (mean - sqrt(tail / 10000) - sqrt(tail / 8000))
+        limits.append((selected[cell].mean() - reach, selected[cell].mean() + reach))
+    by_hand = max(limits[0][1] - limits[1][0], limits[1][1] - limits[0][0])
+    assert made.bound == pytest.approx(by_hand, abs=3 / bounds.GRID)
+
+
+@pytest.mark.parametrize("notion", ["dp", "eop", "eod"])
+def test_the_plan_is_what_hoeffding_s_bound_adds(notion):
+    """Lists of 2 to 10, and up to 15 possible: the share is of the longest, and cells count by their own sizes."""
+    data, scores = logged(np.random.default_rng(10), 30_000)
+    share = bounds.certified_share(data, notion, longest=15)
+    plan = bounds.planned(notion, n_queries=30_000, min_share=share)
+    made = bounds.certified(scores, data, f"{notion}@3", method="hoeffding", longest=15)
+    assert made.bound - made.estimate == pytest.approx(float(plan), abs=4 / bounds.GRID)
+    assert share < bounds.min_share(data, notion).estimate
+    needed = bounds.queries_needed(notion, 0.1, min_share=share)
+    assert needed == pytest.approx(30_000 * (float(plan) / 0.1) ** 2, rel=1e-3)
+
+
 def test_hoeffding_by_hand():
     data, scores = logged(np.random.default_rng(1), 3000)
     made = bounds.certified(scores, data, "dp@3", 0.05, method="hoeffding")
@@ -117,21 +188,21 @@ def test_hoeffding_by_hand():
         limit += sqrt(3000 * log(2 / 0.025) / 2) / (cell.sum() / 10)
         assert 0 < selected[cell].mean() < 1
     assert made.bound == pytest.approx(made.estimate + limit, abs=3 / bounds.GRID)
-    assert made.list_length == 10
+    assert (made.longest, made.assumed) == (10, True)
 
 
 def test_bernstein_beats_hoeffding_with_many_queries_and_longer_lists_cost():
     data, scores = logged(np.random.default_rng(2), 5000)
     sharp, plain = (bounds.certified(scores, data, "dp@3", method=method).bound for method in bounds.METHODS)
     assert sharp < plain
-    assert bounds.certified(scores, data, "dp@3", list_length=50).bound > sharp
+    assert bounds.certified(scores, data, "dp@3", longest=50).bound > sharp
 
 
 def test_few_queries_are_vacuous_and_said_so():
     data, scores = logged(np.random.default_rng(3), 12)
     made = bounds.certified(scores, data, "eop@3")
     assert made.vacuous
-    assert "vacuous" in str(made)
+    assert "at most 1.000 with confidence 95% (says nothing)" in str(made)
 
 
 def test_lemma_s_conditional_mean_fails_for_dependent_lists():
@@ -170,7 +241,10 @@ def test_min_share():
         (lambda d, s: bounds.queries_needed("dp", 0.1, bound="uniform", min_share=0.1), "needs vc"),
         (lambda d, s: bounds.queries_needed("dp", 0.1, bound="magic", min_share=0.1), "bound must be one of"),
         (lambda d, s: bounds.certified(s, d, "ndcg@3"), "for violations and exposure gaps"),
-        (lambda d, s: bounds.certified(s, d, "dp@3", list_length=3), "at least the longest list"),
+        (
+            lambda d, s: bounds.certified(s, d, "dp@3", longest=3),
+            "longest must be at least the longest list, 10",
+        ),
         (lambda d, s: bounds.certified(s, d, "dp@3", method="t"), "method must be one of"),
     ],
 )

@@ -181,13 +181,14 @@ def test_the_size_of_batches_changes_no_number(method: str, monkeypatch: pytest.
 
     def found() -> list[Any]:
         ends = [tuple(one) for one in intervals(scores, data, EVERY, method=method, across="max", replicates=200)]
-        changes = er.compare(scores, other, data, EVERY, replicates=200)
+        changes = er.compare(scores, other, data, EVERY)
         audit = er.audit(scores, data, [1, 2, 3, 50], method=method, replicates=200)
         numbers = [(one.low, one.high, one.p_value) for one in changes]
         return [ends, numbers, [tuple(one.interval) for one in (*audit.findings, *audit.rates)], audit.text()]
 
     at_once = found()
     monkeypatch.setattr("evenrank.statistic.HELD", 1)
+    monkeypatch.setattr("evenrank.audits.audit.HELD", 1)
     monkeypatch.setattr("evenrank.query_sums.BLOCK", 7)
     monkeypatch.setattr("evenrank.statistic.BLOCK", 7)
     one_by_one = found()

@@ -23,6 +23,9 @@ _NAMES = {
     "Interval": "intervals",
     "compare": "comparisons",
     "Comparison": "comparisons",
+    "PairComparison": "comparisons",
+    "noticeable": "planning",
+    "Noticeable": "planning",
     "Moments": "moments",
     "fairness_path": "linear.path",
     "FairnessPath": "linear.path",
@@ -69,7 +72,7 @@ _NAMES = {
     "MissingExtraError": "errors",
     "DataWarning": "errors",
 }
-_MODULES = ("bounds", "datasets", "io", "lightgbm", "targets", "torch", "xgboost")
+_MODULES = ("audits", "bounds", "datasets", "io", "lightgbm", "targets", "torch", "xgboost")
 
 __all__ = ["__version__", *_NAMES, *_MODULES]
 

@@ -3,6 +3,7 @@
 
 from typing import Final
 
+from evenrank import audits as audits
 from evenrank import bounds as bounds
 from evenrank import datasets as datasets
 from evenrank import io as io
@@ -13,6 +14,7 @@ from evenrank import xgboost as xgboost
 from evenrank.audits.parts import Finding as Finding
 from evenrank.audits.parts import Rate as Rate
 from evenrank.comparisons import Comparison as Comparison
+from evenrank.comparisons import PairComparison as PairComparison
 from evenrank.comparisons import compare as compare
 from evenrank.contrasts import Contrast as Contrast
 from evenrank.data import RankingData as RankingData
@@ -58,6 +60,8 @@ from evenrank.page.bench import bench as bench
 from evenrank.page.report import Sweep as Sweep
 from evenrank.page.report import report_page as report_page
 from evenrank.page.report import sweep as sweep
+from evenrank.planning import Noticeable as Noticeable
+from evenrank.planning import noticeable as noticeable
 from evenrank.rankers.base import NotFittedError as NotFittedError
 from evenrank.rankers.selection import QueryKFold as QueryKFold
 from evenrank.rankers.selection import ranking_scorer as ranking_scorer

@@ -1,22 +1,98 @@
-"""`compare`: two rankings of the same queries, paired by query, with several measures corrected together."""
+"""`compare`: two rankings of the same queries, paired by query, with several measures corrected together.
+
+Two questions about a gap g between two groups, which can have different answers:
+
+- **the signed difference** δ = g_b − g_a: has anything moved, and in whose favour? A robust t-test.
+- **the change of its size** |g_b| − |g_a| = sign(δσ) · min(|δ|, |σ|), with σ = g_b + g_a. It is 0 if δ = 0 or σ = 0
+  (equal and opposite), so its p-value is the larger of theirs, and its interval the range of this function over both
+  intervals.
+
+Γ of several gaps is a weighted sum of sizes. The size of a gap that is clear of 0 moves with the gap, and all these
+moves are summed query by query; the others may move it either way, and count in the worst way.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evenrank.comparison_totals import holm, size_changes, total_change
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import DataError
-from evenrank.intervals import LEAST_FREEDOM, REPLICATES, check_confidence, check_replicates, t_over_normal
-from evenrank.query_sums import resampled_ratios, swapped_ratios
-from evenrank.statistic import RankedQueries, Statistic
+from evenrank.intervals import check_confidence
+from evenrank.measures import Measure, parse_measure
+from evenrank.notions import NOTIONS
+from evenrank.rounding import beyond_rounding, rounding
+from evenrank.spread import Array, Clustered, Spread, Tests, cluster_codes, pair_functions
+from evenrank.statistic import CellRows, RankedQueries
+from evenrank.wording import quoted
 
-CLEAR = 3.0  # standard errors from 0 at which a gap's sign is taken as known
-ROUNDING = 1e-12  # a swap of all queries, or of those that do not differ, is as extreme as none
+
+@dataclass(frozen=True)
+class PairComparison:
+    """A gap between two groups in two rankings of the same queries.
+
+    Attributes
+    ----------
+    stratum : str
+        Which rows: "all rows", "relevant rows" or "irrelevant rows".
+    group, other : str
+        The two groups.
+    a, b : float
+        The signed gap in each ranking: the group's mean minus the other's.
+    difference, low, high : float
+        The signed difference, b − a, with its confidence interval.
+    p_value, adjusted : float
+        Of the signed difference; corrected (Holm) for all signed differences compared together.
+    change, change_low, change_high : float
+        The change of the gap's size, |b| − |a|, with its confidence interval.
+    change_p_value, change_adjusted : float
+        Of the change; corrected (Holm) for the changes of all gaps compared together.
+    """
+
+    stratum: str
+    group: str
+    other: str
+    a: float
+    b: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    adjusted: float
+    change: float
+    change_low: float
+    change_high: float
+    change_p_value: float
+    change_adjusted: float
+
+    @property
+    def leads(self) -> tuple[str | None, str | None]:
+        """The group ahead in each ranking, or None where neither is."""
+        first, second = (self.group if gap > 0 else self.other if gap < 0 else None for gap in (self.a, self.b))
+        return first, second
+
+    @property
+    def flips(self) -> bool:
+        """Whether one group leads in the first ranking and the other in the second."""
+        return self.a * self.b < 0
+
+    @property
+    def direction(self) -> str:
+        """Who leads, in words."""
+        first, second = (None if name is None else quoted(name) for name in self.leads)
+        if first is None and second is None:
+            return "neither group leads"
+        if first == second:
+            return f"{first} leads in both"
+        if first is not None and second is not None:
+            return f"the lead flips from {first} to {second}"
+        return f"{first} leads in the first only" if second is None else f"{second} leads in the second only"
 
 
 @dataclass(frozen=True)
@@ -30,15 +106,17 @@ class Comparison:
     a, b : float
         Its value for each ranking.
     difference : float
-        b's value minus a's.
+        b's value minus a's; of a gap, the change of its size.
     low, high : float
         The confidence interval of the difference.
     p_value : float
-        From swapping the two rankings query by query at random.
+        Of the difference; at most 1 − ``confidence`` exactly when the interval excludes 0.
     adjusted : float
         The p-value corrected (Holm) for all the measures compared together.
     confidence : float
-        The confidence of the interval.
+        The confidence of the intervals.
+    pairs : tuple of PairComparison
+        For a gap, every pair of groups with signed gaps and directions; empty for other measures.
     """
 
     measure: str
@@ -50,6 +128,7 @@ class Comparison:
     p_value: float
     adjusted: float
     confidence: float
+    pairs: tuple[PairComparison, ...] = ()
 
 
 def compare(
@@ -60,15 +139,13 @@ def compare(
     *,
     confidence: float = 0.95,
     across: str = "mean",
-    replicates: int = REPLICATES,
-    seed: int = 0,
+    cluster: Any = None,
 ) -> list[Comparison]:
     """Compare two rankings of the same queries (before and after, A and B), paired by query.
 
-    Intervals of the differences come from resampling queries, both rankings together; where the sign of a gap is not
-    clear they allow for either. P-values come from a randomisation test, which swaps the rankings of each query with
-    probability ½ and is valid for any measure if, under the null hypothesis, it does not matter which ranking a query
-    got.
+    Intervals and p-values are analytic (Student's t of the differences by query, or by cluster), and say the same: a
+    p-value is at most 1 − ``confidence`` exactly when its interval excludes 0. Each pair of groups is judged by its own
+    rows. Quality is compared by the paired t-test.
 
     Parameters
     ----------
@@ -82,10 +159,9 @@ def compare(
         Between 0 and 1, ends excluded.
     across : str
         How more than two groups are combined: "mean" over all pairs, or "max".
-    replicates : int
-        The number of resamples, and of random swaps.
-    seed : int
-        Seeds both.
+    cluster : array-like or sequence of two array-likes, optional
+        A label per row, (n,), in the caller's order, such as the user: rows with the same label may depend on each
+        other. With two, or with one that cuts across queries, the less certain answer counts. None: the queries.
 
     Returns
     -------
@@ -100,139 +176,160 @@ def compare(
     >>> change = compare(before, after, data, ["dp@5", "ndcg@5"])
     >>> bool(change[0].high < 0 and change[0].adjusted < 0.01)     # the gap has fallen
     True
+    >>> change[0].pairs[0].leads
+    ('over 25', 'over 25')
     """
     check_confidence(confidence)
-    check_replicates(replicates)
     names = [measures] if isinstance(measures, str) else list(measures)
-    first = RankedQueries(a, data)
-    second = first.ranked_by(b)
-    entries, p_values = [], []
-    for batch in first.batches([[name, name] for name in names], replicates=2 * replicates):
-        of_a, of_b = (ranked.statistics([names[i] for i in batch], across=across) for ranked in (first, second))
-        if data.n_queries < 2:
-            raise DataError(f"a comparison over queries needs at least two; the data has {data.n_queries}.")
-        sums = [[stat.sums for stat in stats] for stats in (of_a, of_b)]
-        drawn = resampled_ratios([*sums[0], *sums[1]], replicates=replicates, seed=seed)
-        swapped = swapped_ratios(*sums, replicates=replicates, seed=seed)
-        for stat, other, *resampled, turned in zip(
-            of_a, of_b, drawn[: len(of_a)], drawn[len(of_a) :], swapped, strict=True
-        ):
-            before, after = float(stat.value(stat.estimates)), float(stat.value(other.estimates))
-            difference = after - before
-            reach, p = np.nan, np.nan
-            if np.isfinite(difference):
-                reach = _reach(stat, other, resampled[0], resampled[1], confidence)
-                p = _p_value(stat, *turned, difference)
-            low, high = np.clip([difference - reach, difference + reach], -1, 1).tolist()
-            p_values.append(p)
-            entries.append((stat.name, before, after, difference, low, high))
-    adjusted = holm(np.array(p_values))
+    pair = _Pair(a, b, data, across, cluster, 1 - confidence)
+    if data.n_queries < 2:
+        raise DataError(f"a comparison over queries needs at least two; the data has {data.n_queries}.")
+    lines = [pair.compared(name) for name in names]
+    adjusted = holm(np.array([line.p_value for line in lines]))
+    every = [gap for line in lines for gap in line.pairs]
+    moved = iter(holm(np.array([gap.p_value for gap in every])).tolist())
+    changed = iter(holm(np.array([gap.change_p_value for gap in every])).tolist())
     return [
-        Comparison(*entry, p_value=p, adjusted=float(corrected), confidence=confidence)
-        for entry, p, corrected in zip(entries, p_values, adjusted, strict=True)
+        replace(
+            line,
+            adjusted=float(corrected),
+            pairs=tuple(replace(gap, adjusted=next(moved), change_adjusted=next(changed)) for gap in line.pairs),
+        )
+        for line, corrected in zip(lines, adjusted, strict=True)
     ]
 
 
-def _p_value(stat: Statistic, left: NDArray[np.float64], right: NDArray[np.float64], difference: float) -> float:
-    """The share of random swaps, from their ratios (r, replicates), that differ no less than the two rankings."""
-    replicates = int(left.shape[1])
-    milder = 0
-    for part in stat.few_at_a_time(replicates):
-        swapped = stat.value(stat.gaps(right[:, part])) - stat.value(stat.gaps(left[:, part]))
-        milder += int((np.abs(swapped) < abs(difference) - ROUNDING).sum())
-    return (1 + replicates - milder) / (1 + replicates)
+class _Pair:
+    """Two rankings of the same rows, with the clusters of the rows."""
 
+    def __init__(self, a: ArrayLike, b: ArrayLike, data: RankingData, across: str, cluster: Any, alpha: float) -> None:
+        self.data, self.across, self.alpha = data, across, alpha
+        self.first = RankedQueries(a, data)
+        self.second = self.first.ranked_by(b)
+        one, two = self.first.evaluation.ranking, self.second.evaluation.ranking
+        self.same = bool(np.array_equal(one.first, two.first) and np.array_equal(one.size, two.size))
+        self.codes = cluster_codes(cluster, data)
+        self._cells: dict[str, tuple[CellRows, list[Clustered]]] = {}
 
-def _reach(
-    a: Statistic, b: Statistic, drawn_a: NDArray[np.float64], drawn_b: NDArray[np.float64], confidence: float
-) -> float:
-    """How far the difference of two measures may be from the truth, from their resampled ratios (r, replicates)."""
-    if a.freedom < LEAST_FREEDOM:
-        return np.inf
-    widen = t_over_normal(a.freedom, confidence) * np.sqrt(1 + 1 / a.freedom)
-    if a.pairs is None:
-        moves = [stat.gaps(drawn)[0] - stat.estimates[0] for stat, drawn in ((a, drawn_a), (b, drawn_b))]
-        sizes = np.abs(moves[1] - moves[0]) * widen
-    else:
-        sizes = _moves_of_differences([a, b], [drawn_a, drawn_b], float(widen))
-    return float(np.nanquantile(sizes, confidence))
+    def compared(self, name: str) -> Comparison:
+        item, k = parse_measure(name)
+        cut = self.first.longest if k is None else k if item.name == "precision" else min(k, self.first.longest)
+        return self._quality(name, item, cut) if item.pooled is None else self._gap(name, item, cut)
 
+    def _quality(self, name: str, item: Measure, cut: int) -> Comparison:
+        """The paired t-test of per-query values."""
+        values = [item.per_query(ranked.evaluation, cut) for ranked in (self.first, self.second)]
+        exists = np.flatnonzero(~np.isnan(values[0]))
+        if not len(exists):
+            return self._line(name, np.nan, np.nan, np.nan, np.nan, np.nan)
+        starts = self.data.query_ptr[:-1]
+        spreads = []
+        for code in self.codes:
+            rows = Clustered.of(exists, np.zeros(len(exists), np.int64), None, code[starts], 1)
+            spreads.append(Spread(rows, np.nan_to_num(values[0]), np.nan_to_num(values[1]), single=True))
+        tests = Tests.of(spreads, np.array([[-1.0, 1.0]])).rounded(1e-13)
+        reach = 0.0 if self.same else float(tests.reach(self.alpha)[0])
+        before, after = spreads[0].means.tolist()
+        difference = 0.0 if self.same else float(tests.value[0])
+        p = 1.0 if self.same else float(tests.p_value[0])
+        return self._line(name, before, after, difference - reach, difference + reach, p)
 
-def _moves_of_differences(
-    stats: list[Statistic], drawn: list[NDArray[np.float64]], widen: float
-) -> NDArray[np.float64]:
-    """The largest size of the move of Γ(b) − Γ(a) that resampled ratios (r, replicates) of both make, (replicates,).
+    def _gap(self, name: str, item: Measure, cut: int) -> Comparison:
+        notion = item.name if item.name in NOTIONS else "demographic_parity"
+        cells, clustered = self._cells_of(notion)
+        one, two = self._values(item.name, cut)
+        spreads = [Spread(rows, one, two) for rows in clustered]
+        ratio = item.name == "four_fifths"
+        pairs = cells.pairs("max" if ratio else self.across)
+        width = cells.weights.width
+        size = np.nan_to_num(spreads[0].means[:width]).max(initial=0)
+        error = rounding(self.data.n_rows) * max(size, 1e-300) * 4
+        tests = {
+            kind: Tests.of(spreads, pair_functions(pairs, width, *signs)).rounded(error)
+            for kind, signs in {"a": (1, 0), "b": (0, 1), "difference": (-1, 1), "sum": (1, 1)}.items()
+        }
+        gaps = self._pairs(pairs, tests, cells.n_groups, notion)
+        if ratio or pairs.missing or len(gaps) != 1:
+            before, after, reach, p = total_change(spreads, pairs, tests, alpha=self.alpha, ratio=ratio)
+            if pairs.missing:
+                before = after = reach = p = np.nan
+            elif self.same:
+                reach, p = 0.0, 1.0
+            low, high = after - before - reach, after - before + reach
+        else:
+            (gap,) = gaps
+            before, after, low, high, p = abs(gap.a), abs(gap.b), gap.change_low, gap.change_high, gap.change_p_value
+        return self._line(name, before, after, low, high, p, () if ratio else gaps)
 
-    A gap far from 0 moves its absolute value by its own move, with the gap's sign. Near 0 the sign is unknown, and the
-    absolute value moves by at most the size of the gap's move either way. If that is so in both rankings, then also
-    | |g_b| − |g_a| | ≤ |g_b − g_a|, which is small for similar rankings.
-    """
-    pairs = stats[0].pairs
-    assert pairs is not None
-    levels = [stat.levels(ratios) for stat, ratios in zip(stats, drawn, strict=True)]
-    # A ratio is exp(−L), L the largest gap of logarithms: its moves are those of L times the ratio.
-    scales = [float(s.value(s.estimates)) if s.kind == "ratio" else 1.0 for s in stats]
-    low = high = np.zeros(drawn[0].shape[1])
-    for members, weight in _blocks(pairs):
-        gaps = [stat.estimates[members] for stat in stats]
-        moves = [
-            (level[pairs.a[members]] - level[pairs.b[members]] - gap[:, None]) * widen
-            for level, gap in zip(levels, gaps, strict=True)
+    def _line(
+        self,
+        name: str,
+        before: float,
+        after: float,
+        low: float,
+        high: float,
+        p: float,
+        pairs: tuple[PairComparison, ...] = (),
+    ) -> Comparison:
+        low, high = np.clip([low, high], -1, 1).tolist()
+        return Comparison(
+            name,
+            float(before),
+            float(after),
+            float(after - before),
+            low,
+            high,
+            float(p),
+            float(p),
+            1 - self.alpha,
+            pairs,
+        )
+
+    def _pairs(self, pairs: Pairs, tests: dict[str, Tests], groups: int, notion: str) -> tuple[PairComparison, ...]:
+        names = [str(name) for name in self.data.group_names]
+        a, b = tests["a"].value, tests["b"].value
+        difference = beyond_rounding(b - a, 0.0)
+        reach, p = tests["difference"].reach(self.alpha), tests["difference"].p_value
+        low, high, change_p = size_changes(tests["difference"], tests["sum"], self.alpha)
+        if self.same:
+            reach, low, high, p, change_p = (np.full(len(a), value) for value in (0.0, 0.0, 0.0, 1.0, 1.0))
+        change = np.abs(b) - np.abs(a)
+        signed = np.maximum(difference - reach, -2), np.minimum(difference + reach, 2)
+        return tuple(
+            PairComparison(
+                stratum=NOTIONS[notion].stratum(int(pairs.a[j]) // groups),
+                group=names[pairs.a[j] % groups],
+                other=names[pairs.b[j] % groups],
+                a=float(a[j]),
+                b=float(b[j]),
+                difference=float(difference[j]),
+                low=float(signed[0][j]),
+                high=float(signed[1][j]),
+                p_value=float(p[j]),
+                adjusted=float(p[j]),
+                change=float(change[j]),
+                change_low=float(low[j]),
+                change_high=float(high[j]),
+                change_p_value=float(change_p[j]),
+                change_adjusted=float(change_p[j]),
+            )
+            for j in range(len(a))
+        )
+
+    def _values(self, measure: str, cut: int) -> list[Array]:
+        rankings = (ranked.evaluation.ranking for ranked in (self.first, self.second))
+        return [
+            ranking.exposure(cut) if measure == "exposure_gap" else np.asarray(ranking.top(cut), np.float64)
+            for ranking in rankings
         ]
-        signed = [_signed_move(g, m) for g, m in zip(gaps, moves, strict=True)]
-        either = [scale * np.abs(m).max(axis=0) for scale, m in zip(scales, moves, strict=True)]
-        if signed[0] is None and signed[1] is None:
-            sizes = [scale * np.abs(g).max() for scale, g in zip(scales, gaps, strict=True)]
-            shared = np.abs(gaps[1] - gaps[0]).max() + np.abs(moves[1] - moves[0]).max(axis=0)
-            most = np.minimum(either[0] + either[1], abs(sizes[1] - sizes[0]) + max(scales) * shared)
-            low, high = low - weight * most, high + weight * most
-            continue
-        for sign, scale, move, size in zip((-1, 1), scales, signed, either, strict=True):
-            low = low + weight * (-size if move is None else sign * scale * move)
-            high = high + weight * (size if move is None else sign * scale * move)
-    return np.asarray(np.maximum(np.abs(low), np.abs(high)))
 
-
-def _blocks(pairs: Pairs) -> list[tuple[NDArray[np.int64], float]]:
-    """The gaps of which the largest counts, and its weight: each alone, or the pairs of a stratum."""
-    if pairs.across == "mean":
-        return [(np.array([j]), float(weight)) for j, weight in enumerate(pairs.weight)]
-    return [
-        (np.flatnonzero(pairs.block == b), float(pairs.weight[pairs.block == b][0])) for b in np.unique(pairs.block)
-    ]
-
-
-def _signed_move(gaps: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Moves, of (J, replicates), of the largest absolute gap; None if its sign, or which it is, is not clear."""
-    turned = moves * np.sign(gaps)[:, None]
-    lead = int(np.argmax(np.abs(gaps)))
-    margin = np.abs(gaps[lead]) - np.abs(gaps)
-    spread = np.nanstd(turned[lead] - turned, axis=1)
-    margin[lead], spread[lead] = np.abs(gaps[lead]), np.nanstd(turned[lead])
-    return turned[lead] if (margin > CLEAR * spread).all() else None
-
-
-def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Correct p-values by Holm's method, for the chance of any false alarm among all the tests.
-
-    Parameters
-    ----------
-    p_values : ndarray
-        (tests,); NaN where there is no test, which stays NaN and does not count.
-
-    Returns
-    -------
-    ndarray
-        The corrected p-values, (tests,).
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    out = np.full(len(p_values), np.nan)
-    known = np.flatnonzero(~np.isnan(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
-    factors = len(order) - np.arange(len(order))
-    out[order] = np.minimum(1, np.maximum.accumulate(p_values[order] * factors)) if len(order) else 0
-    return out
+    def _cells_of(self, notion: str) -> tuple[CellRows, list[Clustered]]:
+        if notion not in self._cells:
+            cells = CellRows.of(notion, self.data)
+            column = cells.weights.column[cells.entry]
+            width = cells.weights.width
+            self._cells[notion] = (
+                cells,
+                [Clustered.of(cells.row, column, cells.share, code, width) for code in self.codes],
+            )
+        return self._cells[notion]

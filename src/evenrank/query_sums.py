@@ -1,4 +1,4 @@
-"""Sums over queries, taken once, then resampled or swapped by a matrix product.
+"""Sums over queries, taken once, then resampled by a matrix product.
 
 Every measure here consists of ratios of two sums over queries. A query bears on few of them: on those of the groups
 that are in its list. So only the parts that are there are held, query by query, and tables of all ratios are built for
@@ -258,40 +258,3 @@ def resampled(columns: Columns, *, replicates: int, seed: int) -> NDArray[np.flo
         counts = np.bincount(cell, minlength=replicates * size).reshape(replicates, size)
         sums += columns.table(start, start + size) @ counts.astype(np.float64).T
     return sums
-
-
-def swapped_ratios(
-    a: Sequence[Sums], b: Sequence[Sums], *, replicates: int, seed: int
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Compute the ratios of two rankings with each query's list swapped between them at random.
-
-    Numerators move; the denominators are the data's, the same for both.
-
-    Parameters
-    ----------
-    a, b : sequence of Sums
-        The same statistics of each ranking.
-    replicates : int
-        The number of random swaps.
-    seed : int
-        Seeds the swaps.
-
-    Yields
-    ------
-    tuple of ndarray
-        The ratios of each ranking after the swaps, (r, replicates) each, statistic by statistic.
-    """
-    rng = np.random.default_rng(seed)
-    first, second = (Columns([(each.weights, each.top) for each in side], distinct=False) for side in (a, b))
-    moved = np.zeros((first.width, replicates))
-    chunk = max(1, CELLS // replicates)
-    for start in range(0, first.n_queries, chunk):
-        stop = min(start + chunk, first.n_queries)
-        swaps = rng.integers(0, 2, (replicates, stop - start), dtype=np.int8).astype(np.float64)
-        moved += (second.table(start, stop) - first.table(start, stop)) @ swaps.T
-    for before, after, place in zip(a, b, first.places, strict=True):
-        total = before.weights.total[:, None]
-        yield (
-            quotient(before.total[:, None] + moved[place], total),
-            quotient(after.total[:, None] - moved[place], total),
-        )

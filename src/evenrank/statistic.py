@@ -169,8 +169,8 @@ class CellRows:
     n_groups: int
 
     @classmethod
-    def of(cls, notion: str, data: RankingData) -> CellRows:
-        """Take the cells of a notion, with the queries in the order of their ids."""
+    def of(cls, notion: str, data: RankingData, *, warn: bool = True) -> CellRows:
+        """Take the cells of a notion, with the queries in the order of their ids; ``warn`` of empty ones."""
         cells = Cells.of(notion, data)
         stratum, row = np.nonzero(cells.strata)
         code: NDArray[Any] = cells.group[row]
@@ -189,8 +189,13 @@ class CellRows:
         keys, entry = np.unique(key, return_inverse=True)
         weight = np.bincount(entry, share, minlength=len(keys)).astype(np.float64)
         weights = Weights.of(keys, weight, data.n_queries, width)
-        warn_empty(cells.notion, weights.total.reshape(len(cells.strata), -1), data.group_names, training=False)
+        if warn:
+            warn_empty(cells.notion, weights.total.reshape(len(cells.strata), -1), data.group_names, training=False)
         return cls(row.astype(np.int32), entry.astype(np.int32), share, weights, data.n_groups)
+
+    def counts(self) -> NDArray[np.float64]:
+        """Count the rows of each entry, (entries,)."""
+        return np.bincount(self.entry, minlength=len(self.weights.weight)).astype(np.float64)
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum values of the rows, (n,), over each entry, (entries,)."""

@@ -33,6 +33,11 @@ def untitled(found):
     return (found.code, found.err, found.out.splitlines()[1:])
 
 
+def body(found):
+    """The JSON but for how it was made, which names the file and the time."""
+    return {name: value for name, value in found.json().items() if name != "provenance"}
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "letor"])
 def test_json_has_the_measures_of_the_library_in_every_format(run, save, logged, data, scores, suffix):
     path = save(logged, f"rows.{suffix}")
@@ -86,7 +91,8 @@ def test_renaming_groups_and_queries_changes_names_only(run, save, logged):
     for before, after in zip(whole["findings"], again["findings"], strict=True):
         assert (before["measure"], before["k"]) == (after["measure"], after["k"])
         assert [after[name] for name in ("estimate", "low", "high")] == pytest.approx(
-            [before[name] for name in ("estimate", "low", "high")], abs=1e-12
+            [before[name] for name in ("estimate", "low", "high")],
+            abs=1e-9,  # ends are roots found by steps
         )
         assert after["favoured"] == swapped.get(before["favoured"])
     for before, after in zip(whole["certified"], again["certified"], strict=True):
@@ -99,7 +105,7 @@ def test_columns_may_have_any_names(run, save, logged):
     other = {"qid": "session", "item": "doc", "relevance": "clicks", "group": "seller", "score": "model"}
     path = save(logged.rename(other), "other.csv")
     options = [part for role, name in other.items() for part in (f"--{role if role != 'qid' else 'query'}", name)]
-    assert run("audit", path, *options, "--json") == expected
+    assert body(run("audit", path, *options, "--json")) == body(expected)
 
 
 def test_format_names_what_the_suffix_does_not(run, save, logged):

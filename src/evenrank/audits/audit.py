@@ -1,30 +1,29 @@
-"""`audit`: what given rankings show, every number with its uncertainty, from one set of resampled queries."""
+"""`audit`: what given rankings show, every number with its uncertainty, from sums per list."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from evenrank.audits.parts import Finding, Influence, Parts, Rate, facts_of, parts_of
+from evenrank.audits.pair import Pair
+from evenrank.audits.parts import Finding, Influence, Rate
+from evenrank.audits.ranked import Ranked
+from evenrank.audits.run import GAPS, RATIO, UNLABELLED, Run
+from evenrank.audits.summary import QUALITY, Summary
+from evenrank.audits.verdicts import Category, Verdict, four_fifths_of, overall, verdicts_of
 from evenrank.bounds import Certificate
-from evenrank.checks import check_k, choose
+from evenrank.checks import check_k, check_number, choose
 from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
-from evenrank.errors import DataError
+from evenrank.errors import ConfigError, DataError
 from evenrank.intervals import METHODS, REPLICATES, check_confidence
-from evenrank.measures import measure_names
-from evenrank.notions import NOTIONS
-from evenrank.statistic import RankedQueries
-from evenrank.wording import FOUR_FIFTHS
+from evenrank.planning import Noticeable
 
-QUALITY = ("ndcg", "precision", "recall")
-GAPS = (*NOTIONS, "exposure_gap")
-UNLABELLED = ("demographic_parity", "exposure_gap")
-RATIO = "four_fifths"
+__all__ = ["GAPS", "QUALITY", "RATIO", "UNLABELLED", "Audit", "audit"]
+HELD = 3 << 26  # bytes of sums that are worked on at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +54,14 @@ class Audit:
         The queries that weigh most.
     comparison : tuple of Comparison
         The comparison with another ranking, if there is one.
+    pairs : tuple of Pair
+        Each pair of groups in each stratum at each cut-off: counts, the pooled gap and the gap within queries.
+    categories : tuple of Category
+        Each group's number and rate at each cut-off, groups that were set aside included.
+    plans : tuple of Noticeable
+        How large a gap within queries these data would show at the main cut-off, pair by pair.
+    notes : tuple of str
+        What was done to the data: groups set aside, clusters, items that recur.
     """
 
     facts: dict[str, Any]
@@ -68,6 +75,10 @@ class Audit:
     certificates: tuple[Certificate, ...]
     influences: tuple[Influence, ...]
     comparison: tuple[Comparison, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    categories: tuple[Category, ...] = ()
+    plans: tuple[Noticeable, ...] = ()
+    notes: tuple[str, ...] = ()
 
     page: ClassVar[Callable[..., str]]  # the page layer, which comes later, puts it here
 
@@ -89,13 +100,42 @@ class Audit:
         wanted = across or ("max" if measure in GAPS and len(self.facts["groups"]) > 2 else "mean")
         return [finding for finding in self.findings if finding.measure == measure and finding.across == wanted]
 
-    def verdicts(self) -> dict[int, str]:
-        """Judge the four-fifths rule at each k from the ratio's interval: "met", "not met" or "cannot be told"."""
-        ratios = {finding.k: finding.interval for finding in self.find(RATIO)}
-        return {
-            k: "not met" if ratio.high < FOUR_FIFTHS else "met" if ratio.low >= FOUR_FIFTHS else "cannot be told"
-            for k, ratio in ratios.items()
-        }
+    @property
+    def verdict(self) -> dict[str, str]:
+        """The verdict on the pooled gaps and on those within queries, over all pairs, notions and cut-offs.
+
+        "uneven": some gap is shown, corrected for the number of gaps; "hints": only when looked at one by one; "none
+        shown"; "cannot tell". That the ranker is uneven follows from ``"within_query"`` only.
+        """
+        return overall(self.pairs, 1 - self.confidence)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """The verdict on each pair of groups, notion, cut-off and question, with its reason."""
+        return verdicts_of(self.pairs, 1 - self.confidence)
+
+    def four_fifths(self) -> dict[int, str]:
+        """Judge the four-fifths rule at each k: "met", "not met" or "cannot be told".
+
+        It is not met if one pair of groups shows that, corrected for the number of pairs, and met if all of them do.
+        """
+        return four_fifths_of(self.pairs, self.ks, 1 - self.confidence)
+
+    def impact_ratios(self, k: int | None = None) -> list[dict[str, Any]]:
+        """List each group's number, rate of being in the top k, and that rate's ratio to the highest one.
+
+        Parameters
+        ----------
+        k : int, optional
+            One of the cut-offs; by default all of them.
+
+        Returns
+        -------
+        list of dict
+            One row per group (an intersection is a group of an audit by intersections) and cut-off: "k", "category",
+            "number", "selected", "rate", "ratio" and "set_aside". A group set aside has no ratio.
+        """
+        return [asdict(category) for category in self.categories if k is None or category.k == k]
 
     def conclusions(self) -> list[str]:
         """Write in plain words what can be concluded and what cannot."""
@@ -147,7 +187,13 @@ class Audit:
             "k": list(self.ks),
             "confidence": self.confidence,
             "method": self.method,
+            "verdict": self.verdict,
+            "verdicts": [asdict(verdict) for verdict in self.verdicts],
             "conclusions": self.conclusions(),
+            "notes": list(self.notes),
+            "pairs": [pair.to_dict() for pair in self.pairs],
+            "impact_ratios": self.impact_ratios(),
+            "plans": [asdict(plan) for plan in self.plans],
             "measures": named,
             "largest_pair": largest,
             "selection_rates": rates,
@@ -156,7 +202,7 @@ class Audit:
                 for row, finding in zip(self.frame().to_dicts(), self.findings, strict=True)
             ],
             "rates": [_flat(asdict(rate)) for rate in self.rates],
-            "four_fifths": self.verdicts(),
+            "four_fifths": self.four_fifths(),
             "certified": [
                 {**asdict(limit), "vacuous": limit.vacuous, "bound": None if limit.vacuous else limit.bound}
                 for limit in self.certificates
@@ -164,6 +210,16 @@ class Audit:
             "queries": [asdict(influence) for influence in self.influences],
             "comparison": [asdict(comparison) for comparison in self.comparison],
         }
+
+    def table(self) -> Any:
+        """Give the tests as one tidy polars table: a row per question, measure, stratum, k and pair of groups."""
+        from evenrank.audits.tables import tidy_table
+
+        return tidy_table({"": self}).drop("attribute")
+
+    def without_examples(self) -> Audit:
+        """Give the same audit without the names of queries."""
+        return replace(self, influences=tuple(replace(influence, query="hidden") for influence in self.influences))
 
     def text(self, title: str = "Audit") -> str:
         """Write plain text, 80 columns wide."""
@@ -189,14 +245,18 @@ class Audit:
 
 
 def audit(
-    scores: ArrayLike,
-    data: RankingData,
+    scores: ArrayLike | Summary,
+    data: RankingData | None = None,
     ks: Sequence[int] = (1, 3, 5, 10),
     *,
     confidence: float = 0.95,
-    method: str = "bootstrap",
+    method: str = "analytic",
     labelled: bool = True,
     against: ArrayLike | None = None,
+    cluster: Any = None,
+    items: bool = True,
+    min_share: float = 0.0,
+    min_count: float = 0,
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Audit:
@@ -204,20 +264,27 @@ def audit(
 
     Parameters
     ----------
-    scores : array-like
-        (n,), in the caller's row order.
+    scores : array-like or Summary
+        (n,), in the caller's row order; or the summary of the lists, which holds its own cut-offs and clusters.
     data : RankingData
-        The rows that the scores are of, with at least two groups.
+        The rows that the scores are of, with at least two groups; None with a summary.
     ks : sequence of int
         The cut-offs.
     confidence : float
         Of the intervals, between 0 and 1.
     method : str
-        "bootstrap" over queries, or "analytic".
+        "analytic": intervals and tests of each pair of groups by its own data, exact where they are few. "bootstrap":
+        intervals of gaps, rates and quality from resampled queries; tests and verdicts stay analytic.
     labelled : bool
         False for logs without relevance labels: demographic parity and exposure only.
     against : array-like, optional
         Other scores of the same rows, (n,), to be compared with these query by query.
+    cluster : str, array-like, or a tuple of two of them, optional
+        What lists share that makes them depend on each other, as in `Summary.of`.
+    items : bool
+        Whether items that recur in several lists are noticed and taken into account.
+    min_share, min_count : float
+        Groups with a smaller share of the labelled items, or with fewer of them, are set aside: reported, not compared.
     replicates : int
         The number of resamples.
     seed : int
@@ -233,55 +300,42 @@ def audit(
     >>> import evenrank as er
     >>> data = er.datasets.german_credit("age")
     >>> result = audit(er.FairLinearRanker(alpha=0.0).fit(data).predict(data), data, ks=[5])
-    >>> result.verdicts(), result.find("demographic_parity")[0].favoured
-    ({5: 'not met'}, 'over 25')
+    >>> result.verdict["within_query"], result.four_fifths(), result.find("demographic_parity")[0].favoured
+    ('uneven', {5: 'not met'}, 'over 25')
     """
     check_confidence(confidence)
     choose(method, METHODS, what="method")
-    if data.n_groups < 2:
-        raise DataError(f"an audit compares groups and needs at least two; the data has {data.n_groups}.")
+    check_number(min_share, "min_share", least=0, below=1)
+    check_number(min_count, "min_count", least=0)
+    run = Run(confidence, method, items, min_share, min_count, replicates, seed)
+    if isinstance(scores, Summary):
+        if against is not None:
+            raise ConfigError("against= compares scores row by row; a summary has no rows. Give scores and data.")
+        _need_groups(scores.n_groups)
+        return Audit(**run.over([scores], scores.ks))
+    if data is None:
+        raise ConfigError("an audit needs scores and data, or a summary; got scores alone.")
+    _need_groups(data.n_groups)
     cuts = tuple(sorted({check_k(k) for k in ks}))
-    gaps = GAPS if labelled else UNLABELLED
-    facts = facts_of(data, cuts, labelled)
-    main_k = min(cuts, key=lambda k: (abs(2 * k - facts["median_list"]), k))
-    measures = [*(QUALITY if labelled else ()), *gaps, RATIO]
-    ranked = RankedQueries(scores, data)
-    # Tied scores are random orders, exactly.
-    shuffled = ranked.ranked_by(np.zeros(data.n_rows))
-    parts = Parts()
-    for batch in ranked.batches([measure_names([k], measures) for k in cuts], replicates=replicates):
-        parts += parts_of(
-            ranked,
-            shuffled,
-            measure_names([cuts[i] for i in batch], measures),
-            main_k=main_k,
-            confidence=confidence,
-            method=method,
-            replicates=replicates,
-            seed=seed,
-        )
-    findings = parts.findings
+    ranked = Ranked(scores, data, cluster=cluster, labelled=labelled, items=items)
+    at_once = max(1, HELD // (64 * max(1, ranked.n_cells)))
+    batches = (cuts[j : j + at_once] for j in range(0, len(cuts), at_once))
+    result = Audit(**run.over((ranked.summary(batch) for batch in batches), cuts))
+    if against is None:
+        return result
     defined = [
         f"{finding.measure}@{finding.k}"
-        for finding in findings
+        for finding in result.findings
         if finding.across == "mean" and finding.interval.estimate >= 0
     ]
-    comparison: list[Comparison] = []
-    if against is not None:
-        comparison = compare(scores, against, data, defined, confidence=confidence, replicates=replicates, seed=seed)
-    return Audit(
-        facts=facts,
-        ks=cuts,
-        main_k=main_k,
-        confidence=confidence,
-        method=method,
-        labelled=labelled,
-        findings=tuple(findings),
-        rates=tuple(parts.rates),
-        certificates=tuple(parts.certificates),
-        influences=tuple(parts.influences),
-        comparison=tuple(comparison),
-    )
+    clusters = tuple(map(data.to_caller, ranked.clusters)) or None
+    compared = compare(scores, against, data, defined, confidence=confidence, cluster=clusters)
+    return replace(result, comparison=tuple(compared))
+
+
+def _need_groups(number: int) -> None:
+    if number < 2:
+        raise DataError(f"an audit compares groups and needs at least two; the data has {number}.")
 
 
 def _flat(rate: dict[str, Any]) -> dict[str, Any]:

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.audits.cells import SummaryStatistics
+from evenrank.audits.summary import Summary
+from evenrank.audits.tested import TestedGaps
 from evenrank.bounds import Certificate, certify
-from evenrank.data import RankingData
 from evenrank.intervals import Interval, interval_of
 from evenrank.measures import MeasureAt
 from evenrank.notions import NOTIONS
-from evenrank.query_sums import Sums, resampled_ratios
-from evenrank.statistic import RankedQueries, Statistic
+from evenrank.query_sums import resampled_ratios
+from evenrank.statistic import Statistic
 from evenrank.wording import ROUNDING
 
 TOP_QUERIES = 5
@@ -143,27 +145,28 @@ def _by(items: list[Any], kind: Callable[[Any], Any]) -> list[Any]:
 
 
 def parts_of(
-    ranked: RankedQueries,
-    shuffled: RankedQueries,
+    statistics: SummaryStatistics,
     names: list[str],
+    tested: TestedGaps | None,
     *,
     main_k: int,
     confidence: float,
-    method: str,
     replicates: int,
     seed: int,
 ) -> Parts:
-    """Compute the parts for the measures named, all from one set of resampled queries.
+    """Compute the parts for the measures named.
 
     Parameters
     ----------
-    ranked, shuffled : RankedQueries
-        The lists as ranked, and the same lists in random order.
+    statistics : SummaryStatistics
+        The sums of the lists.
     names : list of str
         The measures, with their cut-offs.
+    tested : TestedGaps or None
+        The intervals of the pairs of groups; None computes all intervals from resampled queries.
     main_k : int
         The cut-off whose most influential queries are listed.
-    confidence, method, replicates, seed
+    confidence, replicates, seed
         As in `evenrank.interval`.
 
     Returns
@@ -171,23 +174,26 @@ def parts_of(
     Parts
         Findings, rates, certificates and influences.
     """
-    data = ranked.data
-    groups = [str(name) for name in data.group_names]
-    sums: dict[Any, Sums] = {}
-    plain = ranked.statistics(names, known=sums)
+    summary = statistics.summary
+    groups = [str(name) for name in summary.group_names]
+    plain = statistics.statistics(names)
     gaps = [stat.name for stat in plain if stat.kind == "gap"]
-    largest = ranked.statistics(gaps, across="max", known=sums) if data.n_groups > 2 else []
+    largest = statistics.statistics(gaps, across="max") if len(groups) > 2 else []
     first = largest or [stat for stat in plain if stat.kind == "gap"]
     cells = cell_rates([stat for stat in first if name_and_k(stat)[0] in NOTIONS], groups)
-    intervals = shared_intervals(
-        [*plain, *largest, *cells.values()],
-        data,
-        confidence=confidence,
-        method=method,
-        replicates=replicates,
-        seed=seed,
-    )
-    chances = {name: shuffled.statistics([name])[0].sums.ratios for name in gaps}
+    stats = [*plain, *largest, *cells.values()]
+    if summary.n_queries < 2:
+        estimates = [interval_of(stat, None, confidence=confidence) for stat in stats]
+        intervals = [replace(interval, low=np.nan, high=np.nan) for interval in estimates]
+    elif tested is None:
+        intervals = resampled_intervals(stats, confidence=confidence, replicates=replicates, seed=seed)
+    else:
+        intervals = [
+            tested.interval(stat, largest=number >= len(plain) or len(groups) == 2, seed=seed)
+            for number, stat in enumerate([*plain, *largest])
+        ]
+        intervals += [tested.rate(stat, *cell) for cell, stat in cells.items()]
+    chances = {name: statistics.chances(name) for name in gaps}
     findings = [
         Finding(
             *name_and_k(stat),
@@ -198,12 +204,17 @@ def parts_of(
         for number, stat in enumerate([*plain, *largest])
     ]
     rates = [Rate(*cell, rate) for cell, rate in zip(cells, intervals[len(findings) :], strict=True)]
-    longest = int(data.lengths.max())
+    longest = longest_list(summary)
     return Parts(
         findings,
         rates,
-        [certify(stat, 1 - confidence, list_length=longest) for stat in first],
-        [influence for stat in first if name_and_k(stat)[1] == main_k for influence in influences_of(stat, data)],
+        [certify(stat, 1 - confidence, longest=longest, assumed=True) for stat in first],
+        [
+            influence
+            for stat in first
+            if name_and_k(stat)[1] == main_k
+            for influence in influences_of(stat, summary.query_ids)
+        ],
     )
 
 
@@ -214,18 +225,32 @@ def name_and_k(stat: Statistic) -> tuple[str, int]:
     return name, k
 
 
-def facts_of(data: RankingData, ks: tuple[int, ...], labelled: bool) -> dict[str, Any]:
+def facts_of(summary: Summary) -> dict[str, Any]:
     """Describe the data in numbers; ``whole_lists`` is the share of lists that a cut-off does not cut."""
+    rows = int(summary.lengths.sum())
+    counts = dict(zip(map(str, summary.group_names), summary.group_counts.tolist(), strict=True))
     return {
-        "rows": data.n_rows,
-        "queries": data.n_queries,
-        "longest_list": int(data.lengths.max()),
-        "median_list": float(np.median(data.lengths)),
-        "whole_lists": {k: float((data.lengths <= k).mean()) for k in ks},
-        "relevant_share": float(data.relevant.mean()) if labelled else None,
-        "groups": {str(name): float((data.group == code).mean()) for code, name in enumerate(data.group_names)},
-        "unknown_group_share": float((data.group < 0).mean()),
+        "rows": rows,
+        "queries": summary.n_queries,
+        "longest_list": int(summary.lengths.max()),
+        "median_list": float(np.median(summary.lengths)),
+        "whole_lists": {k: float((summary.lengths <= k).mean()) for k in summary.ks},
+        "relevant_share": float(summary.relevant.sum() / rows) if summary.labelled else None,
+        "groups": {name: count / rows for name, count in counts.items()},
+        "counts": {name: _whole(count) for name, count in counts.items()},
+        "unknown_group_share": max(0.0, float(rows - summary.group_counts.sum()) / rows),
     }
+
+
+def longest_list(summary: Summary) -> float:
+    """Give the length of the longest list: its items, or the sum of the weights of those of known group."""
+    if not summary.weighted:
+        return float(summary.lengths.max())
+    return float(np.bincount(summary.query, summary.weight).max())
+
+
+def _whole(count: float) -> float:
+    return int(count) if count == int(count) else count
 
 
 def _strata(stat: Statistic, groups: list[str]) -> list[tuple[str, list[int]]]:
@@ -264,32 +289,25 @@ def cell_rates(stats: list[Statistic], groups: list[str]) -> dict[tuple[str, str
     return cells
 
 
-def shared_intervals(
-    stats: list[Statistic], data: RankingData, *, confidence: float, method: str, replicates: int, seed: int
-) -> list[Interval]:
-    """Compute the intervals of all statistics from one set of resamples; a single query gives estimates only."""
-    if data.n_queries < 2:
-        estimates = [interval_of(stat, None, confidence=confidence) for stat in stats]
-        return [replace(interval, low=np.nan, high=np.nan) for interval in estimates]
-    if method == "analytic":
-        return [interval_of(stat, None, confidence=confidence, seed=seed) for stat in stats]
+def resampled_intervals(stats: list[Statistic], *, confidence: float, replicates: int, seed: int) -> list[Interval]:
+    """Compute the intervals of all statistics from one set of resamples."""
     distinct = {id(stat.sums): stat.sums for stat in stats}
     drawn = resampled_ratios(list(distinct.values()), replicates=replicates, seed=seed)
     ratios = dict(zip(distinct, drawn, strict=True))
     return [interval_of(stat, ratios[id(stat.sums)], confidence=confidence, seed=seed) for stat in stats]
 
 
-def influences_of(stat: Statistic, data: RankingData) -> list[Influence]:
-    """Find the queries without which the gap would be smallest."""
+def influences_of(stat: Statistic, query_ids: NDArray[Any]) -> list[Influence]:
+    """Find the queries, of ids in the order of the statistic, without which the gap would be smallest."""
     gap = float(stat.value(stat.estimates))
-    if data.n_queries < 2 or not gap > ROUNDING:
+    if len(query_ids) < 2 or not gap > ROUNDING:
         return []
-    without = np.empty(data.n_queries)
+    without = np.empty(len(query_ids))
     for start, influence in stat.influence(left_out=True):
         without[start : start + influence.shape[1]] = stat.value(stat.estimates[:, None] - influence)
     order = np.argsort(without, kind="stable")[:TOP_QUERIES]
     return [
-        Influence(stat.name, str(data.query_ids[data.sorted_queries[place]]), gap, float(without[place]))
+        Influence(stat.name, str(query_ids[place]), gap, float(without[place]))
         for place in order.tolist()
         if without[place] < gap
     ]

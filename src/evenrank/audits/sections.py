@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evenrank.measures import MeasureAt
-from evenrank.wording import TITLES, data_line, name_cell, notion_title, number, signed, span, tidy, title
+from evenrank.wording import TITLES, data_line, name_cell, notion_title, number, signed, span, three_digits, tidy, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
+    from evenrank.audits.pair import Pair
     from evenrank.audits.parts import Finding
 
 WIDTH = 80
@@ -46,7 +48,9 @@ def sections(audit: Audit) -> list[Section]:
     """List the sections that have something to say, in the order of the document."""
     parts = [
         Section("What can and cannot be concluded", tuple(audit.conclusions())),
+        _within(audit),
         _gaps(audit),
+        _categories(audit),
         _rates(audit),
         _quality(audit),
         _certified(audit),
@@ -74,21 +78,79 @@ def _with_interval(audit: Audit, label: str, findings: list[Finding]) -> list[tu
 def _gaps(audit: Audit) -> Section:
     rows: list[tuple[str, ...]] = []
     several = len(audit.facts["groups"]) > 2
-    uneven_lists = any(abs(finding.chance) >= 0.0005 for finding in audit.findings)
+    mixed = any(abs(pair.mix_part) >= 0.0005 for pair in audit.pairs)
     for measure in dict.fromkeys(MeasureAt.of(certificate.measure).name for certificate in audit.certificates):
         findings = audit.find(measure)
         rows += _with_interval(audit, TITLES[measure] + (" (largest pair)" if several else ""), findings)
         rows.append(("  favoured", *(_ahead(finding, finding.favoured) for finding in findings)))
         if several:
             rows.append(("  over", *(_ahead(finding, finding.other) for finding in findings)))
-        if uneven_lists:
-            rows.append(
-                ("  in random order", *(signed(finding.chance) if finding.leads else "–" for finding in findings))
-            )
+        if mixed and measure != "equalized_odds":
+            pairs = [_pair_of(audit, finding) for finding in findings]
+            rows.append(("  the ranker's part", *(signed(pair.ranker_part) if pair else "–" for pair in pairs)))
+            rows.append(("  query mix", *(signed(pair.mix_part) if pair else "–" for pair in pairs)))
         if several:
             rows += _with_interval(audit, f"{TITLES[measure]} (mean over pairs)", audit.find(measure, "mean"))
-    note = "In random order: what would be left of the gap if each list were shuffled, + for the same group."
-    return Section("Gaps between groups (0 is even)", (), _head(audit), tuple(rows), note if uneven_lists else "")
+    note = "Gap = ranker's part + query mix (which lists the groups are in); + is for the favoured group."
+    return Section("Gaps between groups (0 is even)", (), _head(audit), tuple(rows), note if mixed else "")
+
+
+def _pair_of(audit: Audit, finding: Finding) -> Pair | None:
+    """The pair that a gap is between, its leading group first."""
+    for pair in audit.pairs:
+        if (pair.measure, pair.k) == (finding.measure, finding.k):
+            if (pair.a, pair.b) == (finding.favoured, finding.other):
+                return pair
+            if (pair.b, pair.a) == (finding.favoured, finding.other):
+                return pair.turned()
+    return None
+
+
+def _within(audit: Audit) -> Section:
+    """The clearest pair of each notion and cut-off, within queries."""
+    rows: list[tuple[str, ...]] = []
+    for measure in dict.fromkeys(pair.measure for pair in audit.pairs):
+        best = []
+        for k in audit.ks:
+            pairs = [p for p in audit.pairs if (p.measure, p.k) == (measure, k) and p.within_query.decidable]
+            pair = min(pairs, key=lambda pair: pair.within_query.p, default=None)
+            best.append(pair if pair is None or pair.within_query.difference >= 0 else pair.turned())
+        if not any(best):
+            continue
+        label = "irrelevant items" if measure == "equalized_odds" else notion_title(measure)
+        level = 1 - audit.confidence
+        gaps = [None if pair is None else pair.within_query for pair in best]
+        rows.append((label, *("–" if gap is None else number(gap.difference) for gap in gaps)))
+        rows.append((_level(audit), *("–" if gap is None else f"{gap.low:.3f}–{gap.high:.3f}" for gap in gaps)))
+        rows.append(("  p, corrected", *("–" if gap is None else _p(gap.adjusted) for gap in gaps)))
+        shown = [pair if pair is not None and pair.within_query.p <= level else None for pair in best]
+        rows.append(("  favoured", *("none shown" if pair is None else name_cell(pair.a, NAME) for pair in shown)))
+        if len(audit.facts["groups"]) > 2:
+            rows.append(("  over", *("none shown" if pair is None else name_cell(pair.b, NAME) for pair in shown)))
+    several = " The clearest pair of groups is shown." if len(audit.facts["groups"]) > 2 else ""
+    note = f"Each list by itself: what the ranker does with the lists it got.{several}"
+    return Section("Within queries (0 is even)", (), _head(audit), tuple(rows), note)
+
+
+def _p(value: float) -> str:
+    return "–" if math.isnan(value) else "<.0001" if value < 0.0001 else f"{value:.4f}"[: 6 if value < 0.001 else 5]
+
+
+def _categories(audit: Audit) -> Section:
+    """Each group's number, rate and ratio to the highest rate."""
+    rows = [
+        (
+            name_cell(row.category, 2 * NAME) + (" (set aside)" if row.set_aside else ""),
+            f"{row.number:,.8g}",
+            f"{row.selected:,.6g}",
+            three_digits(row.rate),
+            "–" if row.ratio is None else f"{row.ratio:.2f}",
+        )
+        for row in audit.categories
+        if row.k == audit.main_k
+    ]
+    head = ("", "items", f"in the top {audit.main_k}", "rate", "ratio to the highest")
+    return Section(f"Impact ratios at k = {audit.main_k}", (), head, tuple(rows))
 
 
 def _ahead(finding: Finding, name: str | None) -> str:
@@ -107,7 +169,7 @@ def _rates(audit: Audit) -> Section:
             rows.append((_level(audit), *(span(cell.low, cell.high) for cell in cells)))
         if stratum == "all rows":
             rows += _with_interval(audit, TITLES["four_fifths"], audit.find("four_fifths"))
-            rows.append(("  four-fifths rule", *(_short(verdict) for verdict in audit.verdicts().values())))
+            rows.append(("  four-fifths rule", *(_short(verdict) for verdict in audit.four_fifths().values())))
     return Section("How often items of each group are in the top k", (), _head(audit), tuple(rows))
 
 

@@ -6,7 +6,8 @@ import math
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from evenrank.intervals import FEW, student
+from evenrank.audits.pair_words import in_short, parts_of_gap, untold, within_sentences
+from evenrank.intervals import FEW
 from evenrank.measures import MeasureAt
 from evenrank.wording import FOUR_FIFTHS, TITLES, notion_title, number, quoted, title
 
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
     from evenrank.audits.parts import Finding
 
 ITEMS = {"all rows": "items", "relevant rows": "relevant items", "irrelevant rows": "irrelevant items"}
-NOTICEABLE = 0.05
 
 
 def conclusions(audit: Audit) -> list[str]:
     """Write the answer first, then each notion, then what the data cannot show, then what to do."""
-    sentences = [_in_short(audit), *(_of_gap(audit, audit.find(measure)) for measure in _gaps(audit))]
-    sentences += [_four_fifths(audit), _certified(audit), _compared(audit), *_limits(audit), _next(audit)]
+    sentences = [in_short(audit), *within_sentences(audit), *(_of_gap(audit, audit.find(m)) for m in _gaps(audit))]
+    sentences += [_four_fifths(audit), *untold(audit), _certified(audit), _compared(audit)]
+    sentences += [*audit.notes, *_limits(audit), _next(audit)]
     return [text for text in sentences if text]
 
 
@@ -39,51 +40,12 @@ def _tested(audit: Audit) -> list[Finding]:
     ]
 
 
-def _in_short(audit: Audit) -> str:
-    tested = _tested(audit)
-    shown = [finding for finding in tested if finding.shown]
-    if audit.facts["queries"] < 2:
-        return "In short: one query alone cannot show how sure the numbers are; they describe that query only."
-    if not tested:
-        return "In short: no gap could be measured; see below why."
-    if not shown:
-        return (
-            f"In short: no gap is shown in these {audit.facts['queries']:,} queries. That is not proof of evenness: "
-            "see below how large a gap could go unnoticed."
-        )
-    firm = _firm(audit, tested)
-    biggest = max(firm or shown, key=lambda finding: finding.interval.low)
-    lead = max(biggest.leads, key=lambda lead: lead.highest - lead.lowest)
-    where = f"the {title(biggest.measure, biggest.k)}, in favour of {quoted(lead.favoured)} over"
-    if not firm:
-        return (
-            f"In short: hints, nothing firm. {len(shown)} of {len(tested)} gaps are above 0 when looked at one by one, "
-            f"none when corrected for looking at {len(tested)}; the clearest is {where} {quoted(lead.other)}."
-        )
-    return (
-        f"In short: uneven. {len(shown)} of {len(tested)} gaps are above 0 with {audit.confidence:.0%} confidence, "
-        f"{len(firm)} even when corrected for looking at {len(tested)}; the clearest is {where} {quoted(lead.other)}."
-    )
-
-
-def _firm(audit: Audit, tested: list[Finding]) -> list[Finding]:
-    """Gaps shown also when every interval is widened so that all of them hold at once (Bonferroni's correction)."""
-    all_at_once = 1 - (1 - audit.confidence) / max(len(tested), 1)
-
-    def holds(finding: Finding) -> bool:
-        freedom = max(finding.interval.queries - 1, 1)
-        wider = student(freedom, all_at_once) / student(freedom, audit.confidence)
-        return finding.interval.estimate > wider * (finding.interval.estimate - finding.interval.low)
-
-    return [finding for finding in tested if finding.shown and holds(finding)]
-
-
 def _of_gap(audit: Audit, findings: list[Finding]) -> str:
     measure = findings[0].measure
-    name = notion_title(measure).capitalize()
+    name = f"{notion_title(measure).capitalize()}, pooled over all queries"
     defined = [finding for finding in findings if not math.isnan(finding.interval.estimate)]
     if not defined:
-        return f"{name}: cannot be computed; one of the groups has no such items."
+        return f"{notion_title(measure).capitalize()}: cannot be computed; one of the groups has no such items."
     parts = []
     shown = [finding for finding in defined if finding.shown]
 
@@ -93,7 +55,7 @@ def _of_gap(audit: Audit, findings: list[Finding]) -> str:
     for _, same in groupby(sorted(shown, key=who), key=who):
         members = list(same)
         widest = max(members, key=lambda finding: finding.interval.estimate)
-        parts.append(f"a gap is shown at {_cuts(members)}. {_who(widest)}")
+        parts.append(f"a gap is shown at {_cuts(members)}. {_who(widest)}{parts_of_gap(audit, widest)}")
     unshown = [finding for finding in defined if not finding.shown and not math.isnan(finding.interval.low)]
     open_ = [finding for finding in unshown if audit.facts["whole_lists"][finding.k] < 1]
     if open_:
@@ -124,16 +86,7 @@ def _who(finding: Finding) -> str:
     kind = "mean gap" if len(finding.leads) > 1 else "gap"
     gap = finding.interval
     size = f"a {kind} of {gap.estimate:.3f}, likely {number(gap.low)} to {gap.high:.3f}"
-    return f"{sentence[0].upper()}{sentence[1:]}: {size}.{_by_chance(finding)}"
-
-
-def _by_chance(finding: Finding) -> str:
-    gap, chance = finding.interval.estimate, finding.chance
-    if chance < gap / 4:
-        return ""
-    if chance >= gap:
-        return f" In random order it would be {chance:.3f}: it comes from lists of different length, not the ranking."
-    return f" Of this, {chance:.3f} would be left in random order: the groups are in lists of different length."
+    return f"{sentence[0].upper()}{sentence[1:]}: {size}."
 
 
 def _cuts(findings: list[Finding]) -> str:
@@ -146,7 +99,7 @@ def _four_fifths(audit: Audit) -> str:
         for finding in audit.find("four_fifths")
         if not math.isnan(finding.interval.estimate)
     }
-    verdicts = {k: verdict for k, verdict in audit.verdicts().items() if k in ratios}
+    verdicts = {k: verdict for k, verdict in audit.four_fifths().items() if k in ratios}
     if not verdicts or audit.facts["queries"] < 2:
         return ""
     parts = []
@@ -176,7 +129,7 @@ def _certified(audit: Audit) -> str:
     rest = "" if len(useful) == len(at_main) else " (the others are vacuous)"
     return (
         f"Certified for new queries at k = {audit.main_k}, at most: {limits}{rest}. It holds if queries are "
-        f"independent, none was used to train the ranker, and no list is longer than {useful[0].list_length} items."
+        f"independent, none was used to train the ranker, and no list is longer than {useful[0].longest:g} items."
     )
 
 
@@ -238,23 +191,39 @@ def _limits(audit: Audit) -> list[str]:
 
 
 def _next(audit: Audit) -> str:
-    tested = _tested(audit)
-    if _firm(audit, tested):
+    verdict = audit.verdict
+    if verdict["within_query"] == "uneven":
         cost = "dp" if not audit.labelled else "eop"
         return (
             "What now: look at the queries that weigh most, below; see what a more even ranking costs with "
             f"`evenrank train --notion {cost}` on rows with features, or re-rank with `evenrank rank --method fastar`; "
             "then compare with `evenrank audit --compare`."
         )
-    at_main = [finding for finding in tested if finding.k == audit.main_k]
-    if not at_main:
+    if verdict["pooled"] == "uneven":
+        return (
+            "What now: look at how the lists are filled (which queries are asked, retrieval, filters). Another order "
+            "within the lists does not change in which lists the groups are."
+        )
+    return _plan(audit)
+
+
+def _plan(audit: Audit) -> str:
+    """Say what these data could have noticed, for the pair of groups that they know best."""
+    numbers = {category.category: category.number for category in audit.categories}
+    plans = [plan for plan in audit.plans if math.isfinite(plan.smallest_gap)]
+    if not plans:
         return ""
-    loosest = max(at_main, key=lambda finding: finding.interval.high)
-    reach = loosest.interval.high - loosest.interval.estimate
-    needed = math.ceil(audit.facts["queries"] * (reach / NOTICEABLE) ** 2)
-    if needed <= audit.facts["queries"]:
-        return ""
+    best = max(plans, key=lambda plan: min(numbers[plan.group], numbers[plan.other]))
+    measure, k = MeasureAt.of(best.measure)
+    pair = f" between {quoted(best.group)} and {quoted(best.other)}" if len(numbers) > 2 else ""
+    others = "; smaller groups need more" if len(numbers) > 2 else ""
+    sentence = (
+        f"What now: with a probability of {best.power:.0%}, these queries would show a {TITLES[measure]} within queries"
+        f"{pair} of {best.smallest_gap:.3f} at k = {k}"
+    )
+    if best.queries_needed is None or best.queries_needed <= best.queries:
+        return f"{sentence}{others}."
     return (
-        f"What now: to notice a {TITLES[loosest.measure]} of {NOTICEABLE} at k = {loosest.k}, about {needed:,} queries "
-        "like these are needed. Collect them before calling these rankings even or uneven."
+        f"{sentence}; to notice one of {best.gap:g}, about {best.queries_needed:,} queries like these are needed"
+        f"{others}. Collect them before calling these rankings even or uneven."
     )

@@ -8,11 +8,23 @@ Two kinds, never to be confused:
 - **Certified** (`certified`; `planned` before there are data): needs only that queries are independent and that no list
   is longer than stated.
 
-A bound of 1 or more says nothing and is called vacuous.
+Both limit the gap of the population of queries; `certified` limits that of the next N queries too, which is another
+statement. Each bound holds with probability 1 − δ by itself. A bound of 1 or more says nothing and is called vacuous.
 """
 
-from evenrank.bounds.certificate import GRID, METHODS, Certificate, cell_limits, certified, certify
-from evenrank.bounds.claims import KINDS, Bound, Share, fixed, min_share, planned, queries_needed, uniform, vc_dimension
+from evenrank.bounds.certificate import GRID, METHODS, Certificate, cell_limits, certified, certify, longest_list
+from evenrank.bounds.claims import (
+    KINDS,
+    Bound,
+    Share,
+    certified_share,
+    fixed,
+    min_share,
+    planned,
+    queries_needed,
+    uniform,
+    vc_dimension,
+)
 
 __all__ = [
     "GRID",
@@ -23,8 +35,10 @@ __all__ = [
     "Share",
     "cell_limits",
     "certified",
+    "certified_share",
     "certify",
     "fixed",
+    "longest_list",
     "min_share",
     "planned",
     "queries_needed",

@@ -1,8 +1,12 @@
 """`certified`: a limit for the gap on new queries that rests on independent queries alone.
 
-With a_i the selected and b_i all items of query i in a cell, over the largest list length, Z_i = a_i − γ b_i are
-independent with mean 0 and range at most 1. So an inequality for ΣZ_i, divided by the observed Σb_i, bounds the cell's
-rate, for any selection rule and for lists of any lengths up to the largest.
+With a_i the selected and b_i all items of query i in a cell, over the longest list, Z_i = a_i − γ b_i are independent
+with mean 0 and range at most 1. So an inequality for ΣZ_i, divided by the observed Σb_i, bounds the cell's rate, for
+any selection rule and for lists of any lengths up to the longest. Where rows have weights, a list is as long as its
+weights sum to.
+
+Two statements, not to be confused: the gap of the *population* (all queries there will ever be), and the gap that will
+be seen in the *next N* queries, which strays from the population's as the one at hand does.
 """
 
 from __future__ import annotations
@@ -28,7 +32,9 @@ GRID = 2001  # rates that are tried, from 0 to 1
 
 @dataclass(frozen=True)
 class Certificate:
-    """With probability 1 − δ over the queries, the gap on new ones is at most ``bound``.
+    """With probability 1 − δ over the queries, the gap of the population, or of the next N, is at most ``bound``.
+
+    Each certificate holds with this probability; several at once only with 1 − δ times their number.
 
     Attributes
     ----------
@@ -44,8 +50,12 @@ class Certificate:
         "bernstein" or "hoeffding".
     queries : int
         The number of queries it rests on.
-    list_length : int
-        The longest list that it allows.
+    longest : float
+        The longest list that it allows, in items; in weight where rows have weights.
+    assumed : bool
+        Whether that is only the longest list in the data: the bound then holds on condition that none is longer.
+    next_queries : int or None
+        The number of further queries whose gap it limits; None for the gap of the population.
     """
 
     measure: str
@@ -54,16 +64,25 @@ class Certificate:
     delta: float
     method: str
     queries: int
-    list_length: int
+    longest: float
+    assumed: bool = False
+    next_queries: int | None = None
 
     @property
     def vacuous(self) -> bool:
         """Whether the bound is 1 or more and says nothing."""
         return not self.bound < 1
 
+    @property
+    def condition(self) -> str:
+        """What it needs, in words."""
+        longer = f"no list is longer than {self.longest:g}" + (", the longest seen" if self.assumed else "")
+        return f"queries are independent, none was used to train the ranker, and {longer}"
+
     def __str__(self) -> str:
-        limit = "vacuous" if self.vacuous else f"{self.bound:.3f}"
-        return f"{self.measure}: {self.estimate:.3f} seen, at most {limit} with confidence {1 - self.delta:.0%}"
+        where = "" if self.next_queries is None else f" in the next {self.next_queries:,} queries"
+        limit = f"at most {self.bound:.3f}{where} with confidence {1 - self.delta:.0%}"
+        return f"{self.measure}: {self.estimate:.3f} seen, {limit}" + (" (says nothing)" if self.vacuous else "")
 
 
 def certified(
@@ -73,10 +92,13 @@ def certified(
     delta: float = 0.05,
     *,
     method: str = "bernstein",
-    list_length: int | None = None,
+    longest: float | None = None,
+    next_queries: int | None = None,
     across: str = "mean",
 ) -> Certificate:
     """Compute an upper limit for the gap on new queries, from queries that played no part in training.
+
+    The limit holds with probability 1 − δ for this measure alone. For m measures at once, give δ/m.
 
     Parameters
     ----------
@@ -88,8 +110,11 @@ def certified(
         The limit may fail with this probability.
     method : str
         "bernstein" (uses the observed variance; better with many queries) or "hoeffding".
-    list_length : int, optional
-        The longest list there can be; None takes the longest in the data and assumes that none is longer.
+    longest : float, optional
+        The longest list there can be: in items, or in the sum of its weights where rows have a sample weight. None
+        takes the longest in the data; the bound then holds on condition that none is longer.
+    next_queries : int, optional
+        Bound the gap that will be seen in so many further queries; None bounds the gap of the population.
 
     Returns
     -------
@@ -110,27 +135,58 @@ def certified(
     item, _ = parse_measure(measure)
     if item.name not in (*NOTIONS, "exposure_gap"):
         raise ConfigError(f"a certified bound is for violations and exposure gaps; got {measure!r}.")
-    longest = int(data.lengths.max())
-    if list_length is not None:
-        check_number(list_length, "list_length", least=1, whole=True)
-        if list_length < longest:
-            raise ConfigError(f"list_length must be at least the longest list, {longest}; got {list_length}.")
-    length = list_length or longest
+    seen = longest_list(data)
+    if longest is not None:
+        check_number(longest, "longest", above=0)
+        if longest < seen * (1 - 1e-12):
+            raise ConfigError(f"longest must be at least the longest list, {seen:g}; got {longest:g}.")
+    if next_queries is not None:
+        check_number(next_queries, "next_queries", least=1, whole=True)
     (stat,) = statistics(scores, data, [measure], across=across)
-    return certify(stat, delta, method=method, list_length=length)
+    return certify(
+        stat, delta, method=method, longest=longest or seen, assumed=longest is None, next_queries=next_queries
+    )
 
 
-def certify(stat: Statistic, delta: float, *, method: str = "bernstein", list_length: int) -> Certificate:
+def longest_list(data: RankingData) -> float:
+    """Give the length of the longest list: its items, or the sum of their weights where rows have weights.
+
+    Parameters
+    ----------
+    data : RankingData
+        The rows.
+
+    Returns
+    -------
+    float
+        The length.
+    """
+    if data.sample_weight is None:
+        return float(data.lengths.max())
+    return float(np.add.reduceat(data.sample_weight, data.query_ptr[:-1]).max())
+
+
+def certify(
+    stat: Statistic,
+    delta: float,
+    *,
+    method: str = "bernstein",
+    longest: float,
+    assumed: bool = False,
+    next_queries: int | None = None,
+) -> Certificate:
     """Compute `certified` from sums that were taken before.
 
     Parameters
     ----------
     stat : Statistic
         The gap, of queries that played no part in training.
-    delta, method
+    delta, method, next_queries
         As in `certified`.
-    list_length : int
-        The longest list there can be.
+    longest : float
+        The longest list there can be; see `longest_list`.
+    assumed : bool
+        Whether that is only the longest list in the data.
 
     Returns
     -------
@@ -138,14 +194,18 @@ def certify(stat: Statistic, delta: float, *, method: str = "bernstein", list_le
         The gap and its limit.
     """
     assert stat.pairs is not None
-    low, high = cell_limits(stat, delta, method, list_length)
+    if next_queries is None:
+        low, high = cell_limits(stat, delta, method, longest)
+    else:
+        low, high = next_limits(stat, delta, method, longest, next_queries)
     estimate = float(stat.value(stat.estimates))
     bound = math.nan if stat.pairs.missing else _largest(stat.pairs, low, high)
-    return Certificate(stat.name, estimate, bound, delta, method, stat.sums.weights.n_queries, list_length)
+    queries = stat.sums.weights.n_queries
+    return Certificate(stat.name, estimate, bound, delta, method, queries, longest, assumed, next_queries)
 
 
 def cell_limits(
-    stat: Statistic, delta: float, method: str, length: int
+    stat: Statistic, delta: float, method: str, length: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Compute limits that hold for all compared cells' rates at once with probability 1 − δ.
 
@@ -153,7 +213,7 @@ def cell_limits(
     ----------
     stat, delta, method
         As for `certify`.
-    length : int
+    length : float
         The longest list there can be.
 
     Returns
@@ -172,8 +232,41 @@ def cell_limits(
     return low, high
 
 
+def next_limits(
+    stat: Statistic, delta: float, method: str, length: float, next_queries: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Compute limits for the rates that all compared cells will have in the next queries, with probability 1 − δ.
+
+    Half of δ is for the population's rates γ, half for how far the next queries stray: by their own ΣZ over their own
+    Σb. Of Σb only its mean's lower limit is known, and how far below that the next queries may be.
+
+    Parameters
+    ----------
+    stat, delta, method, length
+        As for `cell_limits`.
+    next_queries : int
+        The number of further queries.
+
+    Returns
+    -------
+    tuple of ndarray
+        Lower and upper limits, (cells,) each.
+    """
+    low, high = cell_limits(stat, delta / 2, method, length)
+    n, cells = stat.sums.weights.n_queries, max(1, len(stat.used))
+    b = _moments(stat.sums, length)[1][stat.used]
+    # Per cell: the mean of b (one tail), the next queries' b (one tail) and their Z (two), an equal part of δ/2 each.
+    tail = math.log(4 / (delta / 2 / cells))
+    least = b - math.sqrt(tail / (2 * n)) - math.sqrt(tail / (2 * next_queries))
+    reach = math.sqrt(tail / (2 * next_queries)) / np.where(least > 0, least, np.nan)
+    reach = np.where(least > 0, reach, 1.0)
+    low[stat.used] = np.maximum(low[stat.used] - reach, 0)
+    high[stat.used] = np.minimum(high[stat.used] + reach, 1)
+    return low, high
+
+
 def _plausible(
-    stat: Statistic, rates: NDArray[np.float64], delta: float, method: str, length: int
+    stat: Statistic, rates: NDArray[np.float64], delta: float, method: str, length: float
 ) -> NDArray[np.bool_]:
     """Which rates γ the data do not refute: |mean of a − γ b| within its inequality's reach, (used cells, rates)."""
     n = stat.sums.weights.n_queries
@@ -187,7 +280,7 @@ def _plausible(
     return np.asarray(distance <= np.sqrt(2 * variance * tail / n) + 7 * tail / (3 * max(1, n - 1)))
 
 
-def _moments(sums: Sums, length: int) -> tuple[NDArray[np.float64], ...]:
+def _moments(sums: Sums, length: float) -> tuple[NDArray[np.float64], ...]:
     """Means over the queries of a cell's selected and all items, over the list length, and their (co)variances."""
     weights = sums.weights
     n = weights.n_queries

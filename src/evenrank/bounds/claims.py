@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from evenrank.bounds.certificate import longest_list
 from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
@@ -44,7 +45,7 @@ class Bound(float):
     def __str__(self) -> str:
         if not self.holds:
             return f"does not apply ({self.condition})"
-        return "vacuous" if self.vacuous else f"{float(self):.3f}"
+        return f"{float(self):.3f}" + (" (says nothing)" if self.vacuous else "")
 
 
 def vc_dimension(n_features: int) -> int:
@@ -93,7 +94,7 @@ def uniform(
     --------
     >>> bound = uniform("eop", n_queries=652, list_length=7, vc=10, min_share=0.2)
     >>> round(float(bound), 2), bound.vacuous, str(bound)
-    (20.35, True, 'vacuous')
+    (20.35, True, '20.349 (says nothing)')
     """
     N, m, v = _whole(n_queries, "n_queries"), _whole(list_length, "list_length"), _whole(vc, "vc")
     share, delta = _share(min_share), _probability(delta, "delta")
@@ -214,7 +215,8 @@ def planned(notion: NotionLike, *, n_queries: int, min_share: float, delta: floa
     notion, n_queries, delta
         As in `uniform`.
     min_share : float
-        s, the mean number of items in the rarest cell over the length of the longest list.
+        s, a cell's mean number of items in a list over the length of the longest list; where cells differ, their
+        harmonic mean as `certified_share` gives it, or the rarest cell's, for a plan that is on the safe side.
     groups : int
         The number of groups.
 
@@ -226,6 +228,34 @@ def planned(notion: NotionLike, *, n_queries: int, min_share: float, delta: floa
     N, share, delta = _whole(n_queries, "n_queries"), _share(min_share), _probability(delta, "delta")
     cells = _whole(groups, "groups") * (2 if _name(notion) == "equalized_odds" else 1)
     return Bound(2 * math.sqrt(math.log(2 * cells / delta) / (2 * N)) / share, claim="certified (Hoeffding), planned")
+
+
+def certified_share(data: RankingData, notion: NotionLike, *, longest: float | None = None) -> float:
+    """Compute the share s with which `planned` is what Hoeffding's certified bound adds, for queries like these.
+
+    A cell counts with its items per query over the longest list, not over the list at hand: where most lists are much
+    shorter than the longest, shares are small and plans large. Cells enter by the harmonic mean over compared pairs.
+
+    Parameters
+    ----------
+    data : RankingData
+        The rows.
+    notion : str, Notion, callable or row masks
+        The notion of fairness.
+    longest : float, optional
+        The longest list there can be, as in `certified`; None takes the longest in the data.
+
+    Returns
+    -------
+    float
+        The share; 0 where a stratum has no pair of groups.
+    """
+    contrast = bind(notion, data, scope="amortized", training=False)
+    if contrast.pairs.missing:
+        return 0.0
+    shares = contrast.cell_weight.reshape(-1) / data.n_queries / (longest or longest_list(data))
+    pairs = contrast.pairs
+    return float(2 / (pairs.weight @ (1 / shares[pairs.a] + 1 / shares[pairs.b])))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,17 +12,21 @@ import typer
 from numpy.typing import NDArray
 
 import evenrank as er
-from evenrank.audits.audit import GAPS, UNLABELLED, Audit
+from evenrank.audits.audit import GAPS, RATIO, UNLABELLED, Audit
+from evenrank.audits.tables import tidy_table
 from evenrank.checks import choose
 from evenrank.cli import common, options, process, show
 from evenrank.cli.guard import Output
+from evenrank.cli.provenance import provenance
+from evenrank.cli.spool import title_of
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, one_line
 from evenrank.io.files import write_whole
 from evenrank.io.registry import format_of
 from evenrank.measures import parse_measure
 
-FORMATS = {"text": ".txt", "json": ".json", "md": ".md", "html": ".html"}
+FORMATS = {"text": ".txt", "json": ".json", "md": ".md", "html": ".html", "csv": ".csv"}
+MANY_NUMBERS = 100  # as group labels, from which a column is taken for a quantity
 
 
 def audit(
@@ -55,8 +60,32 @@ def audit(
     ] = None,
     fail_over: Annotated[
         list[str] | None,
-        typer.Option(help="As eop@10=0.05: exit 1 if that gap (largest pair) is significantly above. Repeatable."),
+        typer.Option(
+            help="As eop@10=0.05: exit 1 if that gap (largest pair) is significantly above; "
+            "as four_fifths@10=0.8: if the ratio of rates is significantly below. Repeatable."
+        ),
     ] = None,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cluster",
+            help="Column of what queries share, such as a user; the same in all rows of a query. Once or twice.",
+            rich_help_panel=options.COLUMNS,
+        ),
+    ] = None,
+    items: Annotated[
+        bool, typer.Option("--items/--no-items", help="Take items that recur in several lists into account.")
+    ] = True,
+    min_share: Annotated[
+        float, options.numeric("--min-share", help="Set groups aside with a smaller share of the items, as 0.02.")
+    ] = 0.0,
+    min_count: Annotated[
+        int, options.numeric("--min-count", parser=options.whole(0), help="Set groups aside with fewer items.")
+    ] = 0,
+    many_groups: Annotated[
+        bool, typer.Option("--many-groups", help="Every number of a --group column is a group, however many.")
+    ] = False,
+    no_examples: Annotated[bool, typer.Option("--no-examples", help="Do not name queries of the log.")] = False,
     qrels: Annotated[
         Path | None, typer.Option(help="Relevance judgements of a TREC run; without them it has no labels.")
     ] = None,
@@ -77,10 +106,12 @@ def audit(
     if trec and group is not None:
         raise ConfigError(f"--group must not be given for a TREC run; got {group[0]!r}. Its groups come from --groups.")
     labelled = not no_relevance and not (trec and qrels is None)
-    ks = sorted({*options.cut_offs(k), *(cut for _, cut, _, _ in limits)})
-    for name, _, _, text in limits:
-        if not labelled and name not in UNLABELLED:
-            raise ConfigError(f"--fail-over {text}: {name} needs relevance labels, and the log has none.")
+    ks = sorted({*options.cut_offs(k), *(limit.k for limit in limits)})
+    for limit in limits:
+        if not labelled and limit.measure not in (*UNLABELLED, RATIO):
+            raise ConfigError(
+                f"--fail-over {limit.text}: {limit.measure} needs relevance labels, and the log has none."
+            )
     settings: dict[str, Any] = {"query": query, "item": item, "score": rank or score, "format": input_format}
     settings["qrels"] = qrels
     advice = {
@@ -88,21 +119,23 @@ def audit(
         "score": f"Name the right column with --{'rank' if rank else 'score'}"
         + ("." if rank else ", or a column of ranks with --rank."),
     }
-    attributes = group or ["group"]
-    grouped = [
-        common.read_rows(
-            file,
-            advice,
-            **settings,
-            relevance=None if no_relevance else relevance,
-            group=column,
-            relevance_threshold=threshold,
-            groups=groups,
-        )
-        for column in dict.fromkeys(attributes)
-    ]
-    for data in grouped:
+    attributes = list(dict.fromkeys(group or ["group"]))
+    shared = list(dict.fromkeys(cluster or []))
+    first, columns = common.read_labelled_rows(
+        file,
+        [*(("group", column) for column in attributes[1:]), *(("cluster", column) for column in shared)],
+        advice,
+        **settings,
+        relevance=None if no_relevance else relevance,
+        group=attributes[0],
+        relevance_threshold=threshold,
+        groups=groups,
+    )
+    grouped = [first, *(first.with_group(columns[column]) for column in attributes[1:])]
+    for column, data in zip(attributes, grouped, strict=True):
         common.need_groups(data, file, "Name the group column with --group (or, for a TREC run, a file with --groups).")
+        if not many_groups:
+            _question_numbers(data, file, column)
     data = grouped[0]
     scores = _scores(data, settings["score"], rank)
     common.warn_if_tied(scores, data)
@@ -110,14 +143,28 @@ def audit(
     if compare is not None:
         read = common.read_rows([compare], advice, **settings, relevance=None, group=None)
         other = _matched(data, read, _scores(read, settings["score"], rank), compare)
-    parts = dict(zip(dict.fromkeys(attributes), grouped, strict=True))
+    parts = dict(zip(attributes, grouped, strict=True))
     if len(parts) > 1:
         parts[" & ".join(parts)] = intersection(grouped)
     audits = {
-        name: er.audit(scores, rows, ks, confidence=confidence, labelled=labelled, against=other)
+        name: er.audit(
+            scores,
+            rows,
+            ks,
+            confidence=confidence,
+            labelled=labelled,
+            against=other,
+            cluster={column: columns[column] for column in shared} or None,
+            items=items,
+            min_share=min_share,
+            min_count=min_count,
+        )
         for name, rows in parts.items()
     }
-    _give(audits, shape, out, file)
+    if no_examples:
+        audits = {name: report.without_examples() for name, report in audits.items()}
+    read_files = [*file, *(path for path in (compare, qrels, groups) if path is not None)]
+    _give(audits, shape, out, file, provenance(read_files) if shape == "json" else {})
     over = [text for name, report in audits.items() for text in _over(report, limits, name if len(audits) > 1 else "")]
     for text in over:
         process.say(one_line(text))
@@ -144,19 +191,66 @@ def _output_format(format: str | None, out: Path | None, as_json: bool) -> str:
     return by_suffix.get(out.suffix.lower(), "text") if out is not None else "text"
 
 
-def _limit(text: str) -> tuple[str, int, float, str]:
+def _question_numbers(data: RankingData, file: list[Path], column: str) -> None:
+    """Refuse hundreds of numbers as groups: most likely they measure something, as an age or a price does."""
+    numbers = [name for name in data.group_names if isinstance(name, int | float) or _is_number(str(name))]
+    if len(numbers) == data.n_groups > MANY_NUMBERS:
+        raise DataError(
+            f"{file[0]}: the groups of {column!r} are {data.n_groups} different numbers, such as {numbers[0]}; groups "
+            "are categories. Cut them into bands in a column of its own, or pass --many-groups if each is a group."
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What --fail-over asks of one measure.
+
+    Attributes
+    ----------
+    measure : str
+        A gap, which fails above the limit, or "four_fifths", which fails below it.
+    k : int
+        The cut-off.
+    value : float
+        The limit.
+    text : str
+        As it was written.
+    """
+
+    measure: str
+    k: int
+    value: float
+    text: str
+
+    @property
+    def ratio(self) -> bool:
+        """Whether it fails below."""
+        return self.measure == RATIO
+
+
+def _limit(text: str) -> Limit:
     """The measure, k and limit of "eop@10=0.05"."""
     name, equals, value = text.partition("=")
-    measure, k = parse_measure(name)
+    measure, k = parse_measure(name.replace("dp_ratio@", f"{RATIO}@", 1))
     try:
         limit = float(value)
     except ValueError:
         limit = -1.0
     if not equals or not 0 <= limit <= 1:
         raise ConfigError(f"--fail-over must be a gap and a limit from 0 to 1, as eop@10=0.05; got {text!r}.")
-    if measure.name not in GAPS or k is None:
-        raise ConfigError(f"--fail-over must name one of {', '.join(GAPS)} with a cut-off; got {text!r}.")
-    return measure.name, k, limit, text
+    if measure.name not in (*GAPS, RATIO) or k is None:
+        raise ConfigError(
+            f"--fail-over must name one of {', '.join(GAPS)}, {RATIO} (or dp_ratio) with a cut-off; got {text!r}."
+        )
+    return Limit(measure.name, k, limit, text)
 
 
 def _scores(data: RankingData, column: str, rank: str | None) -> NDArray[Any]:
@@ -189,12 +283,15 @@ def _keys(data: RankingData, file: Path) -> list[tuple[str, str]]:
     return list(zip(map(str, queries.tolist()), map(str, data.item_ids.tolist()), strict=True))
 
 
-def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Path]) -> None:
+def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Path], made: dict[str, Any]) -> None:
     several = len(audits) > 1
-    titles = {name: one_line(f"Audit of {file[0].name}" + (f" by {name}" if several else "")) for name in audits}
+    titles = {name: one_line(f"Audit of {title_of(file[0])}" + (f" by {name}" if several else "")) for name in audits}
     if shape == "json":
         plain = {name: report.to_dict() for name, report in audits.items()}
-        text = common.as_json({"attributes": plain} if several else next(iter(plain.values()))) + "\n"
+        whole = {"attributes": plain} if several else next(iter(plain.values()))
+        text = common.as_json(whole | {"provenance": made}) + "\n"
+    elif shape == "csv":
+        text = tidy_table(audits).write_csv()
     elif shape == "html":
         text = er.audit_page([(titles[name], report) for name, report in audits.items()])
     else:
@@ -209,18 +306,21 @@ def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Pat
     show.line(f"The audit: {out}")
 
 
-def _over(report: Audit, limits: list[tuple[str, int, float, str]], attribute: str) -> list[str]:
+def _over(report: Audit, limits: list[Limit], attribute: str) -> list[str]:
     failures = []
-    for name, k, limit, text in limits:
-        interval = next(gap.interval for gap in report.find(name) if gap.k == k)
+    for limit in limits:
+        interval = next(gap.interval for gap in report.find(limit.measure) if gap.k == limit.k)
         where = f" (by {attribute})" if attribute else ""
+        name = "the lowest rate over the highest" if limit.ratio else limit.measure
         if np.isnan(interval.low):
             raise DataError(
-                f"--fail-over {text}{where}: {name} at {k} cannot be judged on these rows; it has no interval."
+                f"--fail-over {limit.text}{where}: {name} at {limit.k} cannot be judged on these rows; it has no "
+                "interval."
             )
-        if interval.low > limit:
+        if interval.high < limit.value if limit.ratio else interval.low > limit.value:
             failures.append(
-                f"{text}{where} fails: {name} at {k} is {interval.estimate:.3f}, {report.confidence:.0%} interval "
-                f"{interval.low:.3f} to {interval.high:.3f}, significantly above {limit:g}."
+                f"{limit.text}{where} fails: {name} at {limit.k} is {interval.estimate:.3f}, {report.confidence:.0%} "
+                f"interval {interval.low:.3f} to {interval.high:.3f}, significantly "
+                f"{'below' if limit.ratio else 'above'} {limit.value:g}."
             )
     return failures

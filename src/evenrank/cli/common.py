@@ -39,18 +39,24 @@ def read_rows(file: list[Path], advice: Mapping[str, str] = MappingProxyType({})
     try:
         return read(file, **settings)
     except MissingColumn as error:
-        usual = f"Name the right column with --{error.role}."
-        raise DataError(f"{error.fact} {advice.get(error.role, usual)}") from None
+        raise _with_advice(error, advice) from None
 
 
 def read_labelled_rows(
-    file: list[Path], labels: Sequence[tuple[str, str]], **settings: Any
+    file: list[Path],
+    labels: Sequence[tuple[str, str]],
+    advice: Mapping[str, str] = MappingProxyType({}),
+    **settings: Any,
 ) -> tuple[RankingData, dict[str, NDArray[Any]]]:
-    """Read rows as `read_with_labels` does, with advice on a missing column in the command line's own terms."""
+    """Read rows as `read_with_labels` does, with advice as in `read_rows`."""
     try:
         return read_with_labels(file, labels, **settings)
     except MissingColumn as error:
-        raise DataError(f"{error.fact} Name the right column with --{error.role}.") from None
+        raise _with_advice(error, advice) from None
+
+
+def _with_advice(error: MissingColumn, advice: Mapping[str, str]) -> DataError:
+    return DataError(f"{error.fact} {advice.get(error.role, f'Name the right column with --{error.role}.')}")
 
 
 def read_ranked_rows(
@@ -81,8 +87,7 @@ def read_ranked_rows(
             return read(file, **settings), settings["relevance"] is not None
         except MissingColumn as error:
             if error.role not in optional or settings[error.role] is None:
-                usual = f"Name the right column with --{error.role}."
-                raise DataError(f"{error.fact} {advice.get(error.role, usual)}") from None
+                raise _with_advice(error, advice) from None
             settings[error.role] = None
 
 

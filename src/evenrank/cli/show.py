@@ -188,37 +188,44 @@ def _column(values: NDArray[Any]) -> list[Any]:
 
 
 def bounds(assumptions: dict[str, Any], rows: list[dict[str, Any]], k: int) -> None:
-    """Print the bounds side by side, then the plan; vacuous ones are called so.
+    """Print the bounds side by side, then the plan; numbers of 1 and more say nothing, and it is said.
 
     Parameters
     ----------
     assumptions : dict
-        The number of queries, the list length, the number of features, delta and epsilon.
+        The number of queries, the list length, the longest list, the number of groups and features, delta and epsilon.
     rows : list of dict
-        One per notion: its rarest share, the bounds and the queries needed.
+        One per notion: its shares, the bounds and the queries needed.
     k : int
         The cut-off of the certified bounds.
     """
     line(
-        f"{assumptions['queries']:,} queries of {assumptions['list_length']} items, "
-        f"{assumptions['n_features']} features, confidence {1 - assumptions['delta']:.0%}. "
-        "An addition of 0.05 to a gap of 0.10 that was seen\nmeans: at most 0.15 on new queries."
+        f"{assumptions['queries']:,} queries of {assumptions['list_length']} items, none longer than "
+        f"{assumptions['longest']:g}, {assumptions['groups']} groups, {assumptions['n_features']} features, confidence "
+        f"{1 - assumptions['delta']:.0%} for each number by itself.\nAn addition of 0.05 to a gap of 0.10 seen means: "
+        "at most 0.15 in the population of queries. 1 or more says nothing."
     )
     table = new_table("What to add to a gap seen")
-    for name in ("notion", "rarest share", "theorem*", "lemma*", "certified (Hoeffding)"):
+    for name in ("notion", "rarest share", "theorem*", "lemma*", "share of longest", "certified (Hoeffding)"):
         table.add_column(name, justify="left" if name == "notion" else "right")
     for row in rows:
-        adds = [str(value) if value.holds else "does not apply" for value in row["adds"].values()]
-        table.add_row(spoken(row["notion"]), f"{row['min_share']:.3f}", *adds)
+        *claims, planned = (str(value) if value.holds else "does not apply" for value in row["adds"].values())
+        shares = f"{row['min_share']:.3f}", f"{row['certified_share']:.4f}"
+        table.add_row(spoken(row["notion"]), shares[0], *claims, shares[1], planned)
     console().print(table)
     if "certified" in rows[0]:
-        certified = new_table(f"Certified from the file, at k = {k}")
+        limit = rows[0]["certified"]["bernstein"]
+        what = "the population" if limit.next_queries is None else f"the next {limit.next_queries:,} queries"
+        certified = new_table(f"Certified from the file for {what}, at k = {k}")
         for name in ("notion", "seen", "Bernstein: at most", "Hoeffding: at most"):
             certified.add_column(name, justify="left" if name == "notion" else "right")
         for row in rows:
-            limits = ["vacuous" if limit.vacuous else f"{limit.bound:.3f}" for limit in row["certified"].values()]
+            limits = [
+                f"{each.bound:.3f}{' (says nothing)' if each.vacuous else ''}" for each in row["certified"].values()
+            ]
             certified.add_row(spoken(row["notion"]), f"{row['certified']['bernstein'].estimate:.3f}", *limits)
         console().print(certified)
+        line(f"Each holds by itself, if {limit.condition}.")
     plan = new_table(f"Queries needed to add at most {assumptions['epsilon']:g}")
     for name in ("notion", "theorem*", "lemma*", "certified (Hoeffding)"):
         plan.add_column(name, justify="left" if name == "notion" else "right")

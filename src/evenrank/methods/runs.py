@@ -53,7 +53,10 @@ def group_aware(method: Method, task: Task) -> Iterator[Part]:
 def _some(path: FairnessPath, models: slice) -> FairnessPath:
     offset = None if path.group_offset is None else path.group_offset[models]
     alphas, intercept = path.alphas[models], path.intercept[models]
-    return replace(path, coef=path.coef[models], intercept=intercept, alphas=alphas, group_offset=offset)
+    step = None if path.resolution is None else path.resolution[models]
+    return replace(
+        path, coef=path.coef[models], intercept=intercept, alphas=alphas, group_offset=offset, resolution=step
+    )
 
 
 def deltr(method: Method, task: Task) -> Iterator[Part]:

@@ -69,6 +69,17 @@ class Chances:
         return np.interp(score, self.score, self.chance)
 
 
+def shared_chances(score: NDArray[np.float64], data: RankingData) -> Chances:
+    """Fit one set of chances to the rows of all groups; scores (n,) in stored order."""
+    weight = _weights(data)
+    counted = weight > 0
+    return Chances.of(score[counted], data.relevant[counted], weight[counted])
+
+
+def _weights(data: RankingData) -> NDArray[np.float64]:
+    return np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
+
+
 def group_chances(score: NDArray[np.float64], data: RankingData) -> tuple[Chances, ...]:
     """Fit the chances of each group; one with few relevant or few irrelevant rows has those of all rows.
 
@@ -87,9 +98,9 @@ def group_chances(score: NDArray[np.float64], data: RankingData) -> tuple[Chance
     tuple of Chances
         One per group.
     """
-    weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
+    weight = _weights(data)
     counted = weight > 0
-    pooled = Chances.of(score[counted], data.relevant[counted], weight[counted])
+    pooled = shared_chances(score, data)
     fits = []
     for code in range(data.n_groups):
         mine = (data.group == code) & counted
@@ -97,12 +108,6 @@ def group_chances(score: NDArray[np.float64], data: RankingData) -> tuple[Chance
         enough = FEW <= relevant.sum() <= len(relevant) - FEW
         fits.append(Chances.of(score[mine], relevant, weight[mine]) if enough else pooled)
     return tuple(fits)
-
-
-def mean_chances(fits: tuple[Chances, ...]) -> Chances:
-    """Give the mean of several fits, for rows whose group does not count."""
-    points = np.unique(np.concatenate([fit.score for fit in fits]))
-    return Chances(points, np.mean([fit(points) for fit in fits], axis=0))
 
 
 def chance_of_rows(

@@ -15,7 +15,7 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.notions import ALIASES, NOTIONS
 from evenrank.ranking import strict_places
-from evenrank.rerankers.chances import Chances, mean_chances
+from evenrank.rerankers.chances import Chances
 from evenrank.rerankers.tallies import Tallies
 
 MERIT = "merit"
@@ -91,7 +91,6 @@ def warm_start(warm: Any) -> tuple[dict[Any, float], dict[Any, float], Any]:
     chances, start = getattr(warm, "chances_", None), getattr(warm, "start_", None)
     if start is not None:
         return dict(start), dict(warm.offsets), chances
-    chances = mean_chances(chances) if isinstance(chances, tuple) else chances
     offsets = getattr(warm, "offsets_", warm)
     if not isinstance(offsets, Mapping):
         raise ConfigError(

@@ -1,0 +1,138 @@
+"""Summaries as files: numpy's archives without Python objects, with a version and a digest, checked on loading."""
+
+from __future__ import annotations
+
+import io
+import json
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.audits.summary import QUALITY, VALUES, Summary
+from evenrank.errors import DataError
+from evenrank.io.files import unreadable, write_whole
+
+FORMAT = "evenrank-summary"
+VERSION = 1
+ARRAYS = ("query_ids", "lengths", "relevant", "key", "count", "weight", "sums", "squares", "quality")
+ROWS = ("items", "first", "size")
+LABELS = (bool, int, float, str)
+
+
+def save(summary: Summary, path: str | PathLike[str]) -> None:
+    """Write a summary, whole or not at all.
+
+    Parameters
+    ----------
+    summary : Summary
+        The summary.
+    path : str or path
+        The file.
+    """
+    arrays = {name: getattr(summary, name) for name in ARRAYS}
+    arrays |= {f"cluster_{j}": ids for j, ids in enumerate(summary.clusters)}
+    if summary.items is not None:
+        arrays |= {name: getattr(summary, name) for name in ROWS}
+    labels = [name if isinstance(name, LABELS) else str(name) for name in summary.group_names]
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "ks": summary.ks,
+        "labelled": summary.labelled,
+        "groups": labels,
+        "clusters": summary.cluster_names,
+        "items": summary.items is not None,
+        "weighted": summary.weighted,
+        "check": _digest(arrays),
+    }
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, header=np.array(json.dumps(header)), **arrays)
+    write_whole(Path(path), buffer.getvalue())
+
+
+def load(path: str | PathLike[str]) -> Summary:
+    """Read a summary.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    Summary
+        As it was saved.
+
+    Raises
+    ------
+    DataError
+        If the file is none, is damaged or is of a later version.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise unreadable(Path(path), error) from None
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            header = json.loads(str(archive["header"]))
+            version = header["version"] if header["format"] == FORMAT else None
+            arrays = {name: archive[name] for name in archive.files if name != "header"}
+    except Exception:  # a damaged archive raises errors of a dozen kinds
+        raise DataError(f"{path}: is no summary of an audit, or is damaged. Make it again.") from None
+    if version != VERSION:
+        raise DataError(f"{path}: a summary of version {VERSION} is needed; got {version!r}. Make it again.")
+    try:
+        if header["check"] != _digest(arrays):
+            raise ValueError
+        summary = Summary(
+            ks=tuple(header["ks"]),
+            labelled=bool(header["labelled"]),
+            group_names=tuple(header["groups"]),
+            clusters=tuple(arrays[f"cluster_{j}"] for j in range(len(header["clusters"]))),
+            cluster_names=tuple(header["clusters"]),
+            weighted=bool(header["weighted"]),
+            **{name: arrays[name] for name in (*ARRAYS, *(ROWS if header["items"] else ()))},
+        )
+        if not _sound(summary):
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise DataError(
+            f"{path}: the summary's parts do not fit together; the file is damaged. Make it again."
+        ) from None
+    return summary
+
+
+def _digest(arrays: dict[str, NDArray[Any]]) -> str:
+    digest = blake2b(digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _sound(summary: Summary) -> bool:
+    """Whether the arrays fit together."""
+    q, e, cuts = summary.n_queries, len(summary.key), len(summary.ks)
+    shapes = {
+        (q,): (summary.query_ids, summary.lengths, summary.relevant, *summary.clusters),
+        (e,): (summary.key, summary.count, summary.weight),
+        (len(VALUES), cuts, e): (summary.sums, summary.squares),
+        (len(QUALITY) if summary.labelled else 0, cuts, q): (summary.quality,),
+    }
+    if any(array.shape != shape for shape, arrays in shapes.items() for array in arrays):
+        return False
+    rows = () if summary.items is None else (summary.items, summary.first, summary.size)
+    width = 2 * summary.n_groups
+    return bool(
+        q
+        and cuts
+        and (np.diff(summary.key) > 0).all()
+        and (e == 0 or (summary.key[0] >= 0 and summary.key[-1] < q * width))
+        and (summary.query_ids[1:] > summary.query_ids[:-1]).all()
+        and all(array is not None and array.shape == (int(summary.count.sum()),) for array in rows)
+    )
