@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.data import RankingData
 from evenrank.linear.path import strength_grid
 from evenrank.methods import runs
-from evenrank.methods.method import IN, POST, Method, Sees, Strength
+from evenrank.methods.method import IN, POST, Method, Sees, Strength, larger_group
+from evenrank.rankers.matching import protected_code
 
 
 def share_grid() -> NDArray[np.float64]:
@@ -25,12 +29,45 @@ def part_grid() -> NDArray[np.float64]:
     return np.arange(11) / 10
 
 
-ALPHA = Strength("alpha", "weight of evenness in training", strength_grid)
-GAMMA = Strength("gamma", "weight of evenness in training", strength_grid)
-GAIN = Strength("gain", "how hard the running gap is pushed back", gain_grid)
-SHARE = Strength("p", "share asked for", share_grid, below=1)
-PART = Strength("strength", "part of the full change", part_grid, most=1)
-THETA = Strength("theta", "part of the full change", part_grid, most=1)
+def path_end(train: RankingData) -> float:
+    """Give a strength far beyond α*, from which on an exact path is constant."""
+    return 1e6
+
+
+def protected_share(train: RankingData) -> float:
+    """Give the protected group's share of the rows, which FA*IR then asks for in every prefix."""
+    return float((train.group == protected_code(train, None)).mean())
+
+
+def larger_share(train: RankingData) -> float:
+    """Give the largest group's share of the rows."""
+    return float((train.group == train.group_names.index(larger_group(train))).mean())
+
+
+def default_gain(train: RankingData) -> float:
+    """Give the gain that a controller has where none is asked for."""
+    from evenrank.rerankers.controller import GAIN
+
+    return GAIN
+
+
+def whole_change(train: RankingData) -> float:
+    """Give the strength that asks for the whole change."""
+    return 1.0
+
+
+WEIGHT = "weight of evenness in training"
+ALPHA = Strength("alpha", WEIGHT, strength_grid, full=path_end, full_meaning="α*: the training gap is 0")
+GAMMA = Strength("gamma", WEIGHT, strength_grid)
+PUSH = Strength(
+    "gain", "how hard the running gap is pushed back", gain_grid, full=default_gain, full_meaning="its default"
+)
+# Trees and networks have no end of a path.
+PENALTY = Strength("alpha", WEIGHT, strength_grid)
+SHARE = Strength("p", "share asked for", share_grid, below=1, full=protected_share, full_meaning="the group's share")
+LARGER_SHARE = replace(SHARE, full=larger_share)
+PART = Strength("strength", "part of the full change", part_grid, most=1, full=whole_change, full_meaning="1")
+THETA = replace(PART, name="theta")
 
 BLIND, AWARE = Sees(), Sees(group_at_serving=True)
 RERANKS = Sees(group_at_training=False, group_at_serving=True, labels=False)
@@ -89,7 +126,7 @@ def _fastar(name: str, label: str, title: str, *, adjust: bool = True, larger: b
         title,
         kind=POST,
         model="",
-        strength=SHARE,
+        strength=LARGER_SHARE if larger else SHARE,
         sees=RERANKS,
         home=("evenrank.rerankers.fastar", "FAStar"),
         run=runs.fastar,
@@ -156,7 +193,7 @@ def _boosted(name: str, label: str, title: str, home: tuple[str, str], **quiet: 
         home=home,
         run=runs.boosted,
         kind=IN,
-        strength=ALPHA,
+        strength=PENALTY,
         sees=BLIND,
         knobs=(*FAIRNESS, "scope"),
         settings=None,
@@ -199,6 +236,22 @@ METHODS = {
         _deltr(
             "deltr_larger", "DELTR, larger protected", "DELTR with the larger group as the protected one", larger=True
         ),
+        Method(
+            "deltr_published",
+            "DELTR, published",
+            "DELTR as its package trains it: the protected flag as a feature, 3000 steps, one model at a time",
+            kind=IN,
+            model="linear",
+            strength=GAMMA,
+            sees=AWARE,
+            home=("evenrank.linear.deltr", "DELTR"),
+            run=runs.deltr_published,
+            knobs=(),
+            settings=("max_iter", "learning_rate"),
+            fixed={"reference": True},
+            by_name=True,
+            saves=False,
+        ),
         _fastar("fastar", "FA*IR", "FA*IR: a minimum of protected items in every prefix, significance adjusted"),
         _fastar("fastar_unadjusted", "FA*IR, unadjusted", "FA*IR without the adjustment", adjust=False),
         _fastar(
@@ -210,7 +263,7 @@ METHODS = {
             "lists served in turn, each shifted against the gap of those before it",
             kind=POST,
             model="",
-            strength=GAIN,
+            strength=PUSH,
             sees=Sees(group_at_serving=True, other_lists=True),
             home=("evenrank.rerankers.controller", "FairController"),
             run=runs.controller,
@@ -218,6 +271,7 @@ METHODS = {
             settings=("value", "limit", "memory", *TRAINING),
             by_notion=True,
             by_k=True,
+            in_turn=True,
             saves=False,
         ),
         _offset("offset", "offset", "one number per group added to its scores, chosen on the top k", AWARE),
@@ -272,7 +326,7 @@ METHODS = {
             home=("evenrank.torch", "FairNeuralRanker"),
             run=runs.neural,
             kind=IN,
-            strength=ALPHA,
+            strength=PENALTY,
             sees=BLIND,
             knobs=(*FAIRNESS, "scope", "verbose"),
             settings=None,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
+from evenrank.errors import DataError
 from evenrank.linear.path import FairnessPath, fairness_path
 from evenrank.methods.method import ANY, Method, Part, Task, larger_group, refusals
 from evenrank.rankers.matching import protected_code
@@ -68,6 +69,30 @@ def deltr(method: Method, task: Task) -> Iterator[Part]:
         yield Part(grouping, ANY, None, path.scores(test))
 
 
+def deltr_published(method: Method, task: Task) -> Iterator[Part]:
+    """Train each strength as the published package does, which sees the protected flag as a feature.
+
+    It divides by the number of a list's items of each group, so that lists that lack one cannot be trained on.
+    """
+    for grouping, (rows, test) in enumerate(zip(task.train, task.test, strict=True)):
+        code = protected_code(rows, None)
+        members = np.add.reduceat(rows.group == code, rows.query_ptr[:-1])
+        train = rows.take((members > 0) & (members < rows.lengths))
+        flagged = [
+            replace(
+                data,
+                features=np.column_stack([np.asarray(data.features, float), data.group == code]),
+                feature_names=(*data.feature_names, "protected"),
+            )
+            for data in (train, test)
+        ]
+        protected = rows.group_names[code]
+        options = {"random_state": task.seed, "protected": protected, **method.fixed, **task.settings}
+        rankers = [method.ranker_class()(gamma=gamma, **options) for gamma in task.strengths.tolist()]
+        scores = [ranker.fit(flagged[0]).predict(flagged[1]) for ranker in rankers]
+        yield Part(grouping, ANY, None, np.stack(scores, axis=1))
+
+
 def fastar(method: Method, task: Task) -> Iterator[Part]:
     """Re-rank the strength-0 model's scores by the table for k; share 0 leaves them alone."""
     of_fastar, _, plain = _base_scores(task, ("significance",))
@@ -107,13 +132,14 @@ def offset(method: Method, task: Task) -> Iterator[Part]:
     """
     options, trained, plain = _base_scores(task, ("max_ndcg_loss",))
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
-        lists = ScoredLists.of(trained, train)
-        for notion in task.notions:
-            for k in task.ks:
-                reranker = method.ranker_class()(notion, k, **method.fixed, **options).fit_lists(lists)
-                if method.sees.other_lists:
-                    reranker = reranker.adapt(plain, test)
-                yield Part(grouping, notion, k, _at_strengths(reranker, plain, test, task))
+        if test.group_names != train.group_names:
+            raise DataError(f"{method.name} must know the groups to be ranked, {list(test.group_names)}.")
+        lists, to_rank = ScoredLists.of(trained, train), ScoredLists.of(plain, test)
+        for notion, k in product(task.notions, task.ks):
+            reranker = method.ranker_class()(notion, k, **method.fixed, **options).fit_lists(lists)
+            if method.sees.other_lists:
+                reranker = reranker.adapt_lists(to_rank)
+            yield Part(grouping, notion, k, reranker.along(to_rank, task.strengths))
 
 
 def mapped(method: Method, task: Task) -> Iterator[Part]:

@@ -275,7 +275,7 @@ def _method(sweep: Sweep, name: str) -> dict[str, Any]:
             if len(grid):
                 return {
                     "name": spoken(name),
-                    "title": known.title if known else "",
+                    "title": f"{known.title}; it {known.sees}" if known else "",
                     "knob": known.strength.meaning if known else "",
                     "grid": numbers(grid),
                 }

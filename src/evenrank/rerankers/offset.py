@@ -150,9 +150,23 @@ class GroupOffset(ScoreReranker):
         GroupOffset
             A new one; this one stays as it is.
         """
-        group = self._groups(data)
-        known = replace(data, group=group.astype(np.int32), group_names=self.group_names_)
-        lists = ScoredLists.of(scores, known)
+        known = replace(data, group=self._groups(data).astype(np.int32), group_names=self.group_names_)
+        return self.adapt_lists(ScoredLists.of(scores, known))
+
+    def adapt_lists(self, lists: ScoredLists) -> GroupOffset:
+        """Choose the offsets anew as `adapt` does, on scores that several re-rankers share.
+
+        Parameters
+        ----------
+        lists : ScoredLists
+            The scores and their rows, whose groups are numbered as those of `fit`.
+
+        Returns
+        -------
+        GroupOffset
+            A new one; this one stays as it is.
+        """
+        known, group = lists.data, lists.data.group
         new = type(self)(**self.get_params())
         new.__dict__ |= self.__dict__
         present = np.bincount(group[group >= 0], minlength=len(self.group_names_)) > 0
@@ -212,6 +226,25 @@ class GroupOffset(ScoreReranker):
         group = self._groups(data)
         settled = Settled.of(one_column(scores, data), data).score
         return data.to_caller(settled + self._added(settled, group, self._use(float(self.strength))))
+
+    def along(self, lists: ScoredLists, strengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Re-rank at several strengths.
+
+        Parameters
+        ----------
+        lists : ScoredLists
+            The scores and their rows, whose groups are numbered as those of `fit`.
+        strengths : ndarray
+            From 0 to 1, (strengths,).
+
+        Returns
+        -------
+        ndarray
+            Scores, (n, strengths), in the caller's row order.
+        """
+        part = np.minimum(strengths, self._most)
+        added = [self._added(lists.score, lists.data.group, offsets) for offsets in (self._start, self._change)]
+        return lists.data.to_caller(lists.score[:, None] + added[0][:, None] + added[1][:, None] * part)
 
     # ------------------------------------------------------------------ choosing
 
