@@ -32,6 +32,9 @@ def linear_scores(content: dict[str, Any], rows: np.ndarray, names: list[str], g
     if content.get("group_offset") is not None:
         offset = dict(zip(content["groups"], content["group_offset"], strict=True))
         out += [offset[group] for group in groups]
+    step = float(content.get("resolution", 0.0))
+    if step > 0:  # scores are multiples of it, but for those that have no digits below it
+        out = np.array([round(value / step) * step if abs(value) < step * 2.0**52 else value for value in out.tolist()])
     return out
 
 

@@ -30,6 +30,11 @@ BY_NAME = (
     "(on the command line --features)"
 )
 
+ONE_BY_NAME = (
+    "column {} is left out of the features by its name; to use it, name it with features= "
+    "(on the command line --features)"
+)
+
 
 @pytest.fixture(params=[".csv", ".tsv", ".jsonl", ".parquet", "pandas", "polars", "pyarrow"])
 def load(request: pytest.FixtureRequest, tmp_path: Path) -> Load:
@@ -90,7 +95,7 @@ def test_ignored_ones_are_left_out_silently(load: Load) -> None:
 def test_a_table_without_an_item_column_has_no_ids(load: Load) -> None:
     data, notes = noted(load, without("item", "rank"))
     assert data.item_ids is None
-    assert notes == [BY_NAME.format("'score'")]
+    assert notes == [ONE_BY_NAME.format("'score'")]
 
 
 def test_another_item_column_leaves_item_out_by_name(load: Load) -> None:
@@ -98,7 +103,7 @@ def test_another_item_column_leaves_item_out_by_name(load: Load) -> None:
     assert data.item_ids is not None
     assert data.item_ids.tolist() == ["p", "q", "p", "q"]
     assert data.feature_names == ("price",)
-    assert notes == [BY_NAME.format("'item'")]
+    assert notes == [ONE_BY_NAME.format("'item'")]
 
 
 def test_an_item_column_that_is_named_and_absent_is_an_error(load: Load) -> None:
@@ -121,7 +126,7 @@ def test_text_in_a_column_left_out_by_name_is_noted_once(load: Load) -> None:
 
 def test_other_text_is_noted_apart(load: Load) -> None:
     _, notes = noted(load, without("rank") | {"brand": list("abab")})
-    assert notes == [BY_NAME.format("'score'"), "columns 'brand' are not numeric and are left out of the features"]
+    assert notes == [ONE_BY_NAME.format("'score'"), "column 'brand' is not numeric and is left out of the features"]
 
 
 MANY = {
@@ -138,7 +143,7 @@ def test_numeric_ids_are_warned_of_and_kept(load: Load) -> None:
     data, notes = noted(load, MANY)
     assert data.feature_names == ("doc_id", "position", "price")
     assert notes == [
-        "features 'doc_id' hold a different whole number in every row, as ids do; if they are ids, leave them out with "
+        "feature 'doc_id' holds a different whole number in every row, as ids do; if it is an id, leave it out with "
         "ignore= (on the command line, name the features with --features)"
     ]
 
@@ -176,3 +181,13 @@ def test_another_score_column_is_the_score_and_no_feature(tmp_path: Path) -> Non
     data = er.read(tmp_path / "rows.csv", score="s")
     assert data.feature_names == ("s",)
     np.testing.assert_array_equal(data.features[:, 0], [1, 2, 3, 4])
+
+
+def test_usual_names_whose_part_another_column_has_are_no_features(load: Load) -> None:
+    columns = {**ROWS, "q2": [7, 7, 8, 8], "label": [0, 1, 1, 0], "sex": [0, 1, 0, 1], "group": [5, 6, 6, 5]}
+    del columns["score"], columns["rank"]
+    data, notes = noted(load, columns, query="q2", relevance="label", group="sex")
+    assert data.feature_names == ("price",)
+    assert notes == [BY_NAME.format("'qid', 'relevance', 'group'")]
+    data, notes = noted(load, columns, query="q2", relevance="label", group="sex", features=["price", "qid"])
+    assert (data.feature_names, notes) == (("price", "qid"), [])

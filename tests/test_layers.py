@@ -38,7 +38,7 @@ LAYERS = [
     {"lightgbm", "xgboost", "torch"},
     {"methods"},
     {"audits", "experiment"},
-    {"paper"},
+    {"paper", "leaderboard"},
     {"page"},
     {"cli"},
 ]

@@ -35,6 +35,8 @@ from evenrank.intervals import Interval as Interval
 from evenrank.intervals import interval as interval
 from evenrank.intervals import intervals as intervals
 from evenrank.io import read as read
+from evenrank.leaderboard.plan import BenchData as BenchData
+from evenrank.leaderboard.result import Standing as Standing
 from evenrank.linear.deltr import DELTR as DELTR
 from evenrank.linear.deltr_path import deltr_path as deltr_path
 from evenrank.linear.path import FairnessPath as FairnessPath
@@ -53,6 +55,8 @@ from evenrank.notions import violation as violation
 from evenrank.page.audit import Audit as Audit
 from evenrank.page.audit import audit as audit
 from evenrank.page.audit import audit_page as audit_page
+from evenrank.page.bench import Bench as Bench
+from evenrank.page.bench import bench as bench
 from evenrank.page.report import Sweep as Sweep
 from evenrank.page.report import report_page as report_page
 from evenrank.page.report import sweep as sweep
@@ -65,6 +69,10 @@ from evenrank.rankers.spec import FairnessSpec as FairnessSpec
 from evenrank.ranking import Ranking as Ranking
 from evenrank.rerankers.controller import FairController as FairController
 from evenrank.rerankers.fastar import FAStar as FAStar
+from evenrank.rerankers.offset import GroupOffset as GroupOffset
+from evenrank.rerankers.opportunity import EqualOpportunityTransform as EqualOpportunityTransform
+from evenrank.rerankers.quantiles import QuantileBarycentre as QuantileBarycentre
+from evenrank.rerankers.quantiles import QuantileMatch as QuantileMatch
 
 __version__: Final[str]
 __all__: Final[list[str]]

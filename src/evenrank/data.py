@@ -179,8 +179,8 @@ class RankingData(Rows):
             The column of each. ``relevance=None`` is a log without labels (relevance 0 everywhere); ``item=None`` takes
             the column ``item`` if there is one.
         features : sequence of str, optional
-            The feature columns. By default columns that are not numeric, or that are called score, item or rank, are
-            left out with a `DataWarning`.
+            The feature columns. By default columns that are not numeric, or that are called score, item, rank, qid,
+            relevance or group, are left out with a `DataWarning`.
         relevance_threshold, locate
             See `from_arrays`.
         ignore : sequence of str

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from evenrank.errors import DataError, DataWarning
 from evenrank.row_checks import Locate, is_number, listed
 
-NOT_FEATURES = ("score", "item", "rank")  # columns of these names are features only where they are named as such
+# Columns of these names are features only where they are named as such: results of ranking, and the usual names of what
+# is learnt and compared, which stay what they are where another column has their part.
+NOT_FEATURES = ("score", "item", "rank", "qid", "relevance", "group")
 FEWEST_IDS = 10  # in fewer rows, distinct whole numbers say nothing
 
 # ---------------------------------------------------------------------- which columns are features
@@ -91,27 +93,38 @@ def note_left_out(by_name: Sequence[str], not_numeric: Sequence[str], *, stackle
         The caller's, as in `warnings.warn`.
     """
     if by_name:
+        subject, its_name, it = _counted(by_name)
         warnings.warn(
-            f"columns {listed(by_name)} are left out of the features by their names; to use them, name them with "
-            "features= (on the command line --features)",
+            f"{subject} left out of the features by {its_name}; to use {it}, name {it} with features= (on the command "
+            "line --features)",
             DataWarning,
             stacklevel=stacklevel + 1,
         )
     if not_numeric:
+        subject, _, _ = _counted(not_numeric)
         warnings.warn(
-            f"columns {listed(not_numeric)} are not numeric and are left out of the features",
+            f"{subject} not numeric and {subject.rsplit(' ', 1)[1]} left out of the features",
             DataWarning,
             stacklevel=stacklevel + 1,
         )
+
+
+def _counted(names: Sequence[str]) -> tuple[str, str, str]:
+    """The columns as a subject with its verb, and the words for "its name" and "it"."""
+    if len(names) == 1:
+        return f"column {listed(names)} is", "its name", "it"
+    return f"columns {listed(names)} are", "their names", "them"
 
 
 def note_ids(features: NDArray[Any], names: Sequence[str], *, stacklevel: int) -> None:
     """Warn of features nobody named that hold a different whole number in every row, as ids do."""
     ids = [name for j, name in enumerate(names) if len(features) >= FEWEST_IDS and _all_ids(features[:, j])]
     if ids:
+        subject = f"feature {listed(ids)} holds" if len(ids) == 1 else f"features {listed(ids)} hold"
+        they, them = ("it is an id", "it") if len(ids) == 1 else ("they are ids", "them")
         warnings.warn(
-            f"features {listed(ids)} hold a different whole number in every row, as ids do; if they are ids, leave "
-            "them out with ignore= (on the command line, name the features with --features)",
+            f"{subject} a different whole number in every row, as ids do; if {they}, leave {them} out with ignore= (on "
+            "the command line, name the features with --features)",
             DataWarning,
             stacklevel=stacklevel + 1,
         )

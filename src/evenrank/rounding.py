@@ -1,4 +1,4 @@
-"""How far rounding takes a mean astray: what a difference of means must exceed to be one on every processor."""
+"""How far rounding takes numbers astray: what differences of means and of scores must exceed on every processor."""
 
 from __future__ import annotations
 
@@ -30,3 +30,30 @@ def beyond_rounding(difference: NDArray[Any], error: Any) -> NDArray[Any]:
     [0.5, 0.0]
     """
     return np.where(np.abs(difference) <= error, np.zeros_like(difference), difference)
+
+
+def resolution(size: Any) -> Any:
+    """The step that scores of this size are told apart by: a power of 2, some 1e-10 of it, far above their rounding.
+
+    Examples
+    --------
+    >>> float(resolution(3.0)) == 2.0**-31
+    True
+    """
+    with np.errstate(divide="ignore"):
+        return np.where(size > 0, np.exp2(np.floor(np.log2(size)) - 32), 0.0)
+
+
+def to_resolution(scores: NDArray[Any], step: NDArray[Any]) -> NDArray[Any]:
+    """Round scores, (n, models), to multiples of each model's step, in place; 0 leaves a model's scores as they are.
+
+    Examples
+    --------
+    >>> to_resolution(np.array([[0.3, 0.3], [1e300, -0.7]]), np.array([0.25, 0.0])).tolist()
+    [[0.25, 0.3], [1e+300, -0.7]]
+    """
+    for model in np.flatnonzero(step):
+        column = scores[:, model]
+        coarse = np.abs(column) < step[model] * 2.0**52  # larger scores have no digits below the step
+        column[coarse] = np.rint(column[coarse] / step[model]) * step[model]
+    return scores

@@ -73,15 +73,22 @@ def quoted(name: str) -> str:
     return f'"{tidy(name)}"'
 
 
+def no_formula(text: str) -> str:
+    """Write a name so that a spreadsheet does not take it for a formula.
+
+    >>> no_formula("=1+1"), no_formula("-1"), no_formula("a=b")
+    ("'=1+1", '-1', 'a=b')
+    """
+    return "'" + text if tidy(text).startswith(FORMULAS) and not PLAIN_NUMBER.fullmatch(tidy(text)) else text
+
+
 def name_cell(text: str, width: int) -> str:
     """Write a name from a file as a table's cell: short, and no formula when the table is pasted into a spreadsheet.
 
     >>> name_cell("a long name", 6), name_cell("=1+1", 6), name_cell("-1", 6)
     ('a lon…', "'=1+1", '-1')
     """
-    text = tidy(text)
-    if text.startswith(FORMULAS) and not PLAIN_NUMBER.fullmatch(text):
-        text = "'" + text
+    text = no_formula(tidy(text))
     return text if len(text) <= width else text[: width - 1] + "…"
 
 

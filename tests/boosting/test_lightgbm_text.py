@@ -152,3 +152,51 @@ def test_a_chain_that_never_ends_is_no_tree() -> None:
     tree = "".join(f"{key}={value}\n" for key, value in inner.items())
     with pytest.raises(Damaged, match="tree 0 is deeper than 5000 levels"):
         checked_text(with_sizes(f"{head}\nTree=0\n{tree}\n\nend of trees\n"), 3)
+
+
+LINEAR_TREE = """tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+label_index=0
+max_feature_idx=1
+feature_names=a b
+feature_infos=[0:1] [0:1]
+tree_sizes=0
+
+Tree=0
+num_leaves=2
+num_cat=0
+split_feature=0
+split_gain=1
+threshold=0.5
+decision_type=2
+left_child=-1
+right_child=-2
+leaf_value=1 2
+leaf_weight=1 1
+leaf_count=1 1
+internal_value=0
+internal_weight=2
+internal_count=2
+is_linear=1
+leaf_const=0 1e-300
+num_features=1 1
+leaf_features=0  1  
+leaf_coeff=2.5e-308  -0  
+shrinkage=1
+
+
+end of trees
+"""  # noqa: W291
+
+
+@pytest.mark.parametrize("tiny", ["1e-320", "-1e-310", "1e-400", "0.0000000001e-300"])
+@pytest.mark.parametrize(
+    ("good", "bad"), [("leaf_const=0 1e-300", "leaf_const=0 {}"), ("leaf_coeff=2.5e-308 ", "leaf_coeff={} ")]
+)
+def test_numbers_that_end_the_process_in_linear_leaves_are_refused(good: str, bad: str, tiny: str) -> None:
+    text = with_sizes(LINEAR_TREE)
+    assert checked_text(text, 2).startswith(text)
+    with pytest.raises(Damaged, match=r"of tree 0 has a number too small for LightGBM to read"):
+        checked_text(with_sizes(text.replace(good, bad.format(tiny))), 2)

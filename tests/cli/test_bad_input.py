@@ -281,7 +281,7 @@ IN_THE_MODEL = {
 }
 REFUSED = IN_THE_FILE | IN_THE_COMMAND | IN_THE_MODEL
 
-NOTE = "columns 'score' are left out of the features by their names"  # what training on these files says
+NOTE = "column 'score' is left out of the features by its name"  # what training on these files says
 EMPTY = "relevant rows have no item of group 'a', 'b'; the violation is NaN"
 ARBITRARY = "all items of a query have the same score: the ranking is arbitrary"
 ACCEPTED = {
@@ -295,7 +295,7 @@ ACCEPTED = {
     "queries of one group": audit(GOOD + "q7,1,1,a,0.5,1,1\nq7,2,0,a,0.5,1,1\n", ""),
     "ids of 30 digits": audit(GOOD.replace("q0", "9" * 30).replace("q1", "9" * 29 + "8"), ""),
     "text column": train(
-        FRAME.with_columns(city=pl.lit("Berlin")).write_csv(), "columns 'city' are not numeric and are left out"
+        FRAME.with_columns(city=pl.lit("Berlin")).write_csv(), "column 'city' is not numeric and is left out"
     ),
     "unnamed first column": train(
         "," + GOOD.replace("\nq", "\n1,q"), "column 1 has no name and is left out of the features (a row index?)"

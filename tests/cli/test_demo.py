@@ -11,6 +11,8 @@ import pytest
 import evenrank as er
 from evenrank.datasets import german_credit
 
+METHODS = ["amortized", "fastar", "offset"]
+
 
 @pytest.fixture
 def quick(monkeypatch):
@@ -20,7 +22,7 @@ def quick(monkeypatch):
 
 def expected(group="age", **options):
     data = german_credit(group, lists=50, seed=options.get("seed", 0))
-    return er.sweep(data, folds=er.datasets.german_credit_folds(data), **options)
+    return er.sweep(data, METHODS, folds=er.datasets.german_credit_folds(data), **options)
 
 
 @pytest.mark.usefixtures("quick")
@@ -28,11 +30,11 @@ def test_json_is_the_sweep_of_the_library(run):
     report = run("demo", "--k", "5,2,5", "--seed", "4", "--json").json()
     sweep = expected(ks=[2, 5], seed=4)
     assert report["report"] == "report.html"
-    assert report["about"]["models"] == len(sweep) == 5 * 3 * 26
-    curves = {(curve["notion"], curve["k"]): curve for curve in report["curves"]}
-    assert list(curves) == [(notion, k) for notion in sweep.notions for k in (2, 5)]
-    for (notion, k), found in curves.items():
-        curve = sweep.curve(notion, k)
+    assert report["about"]["models"] == len(sweep) == 5 * (3 * 26 + 50 + 3 * 11)
+    curves = {(curve["method"], curve["notion"], curve["k"]): curve for curve in report["curves"]}
+    assert list(curves) == [(method, notion, k) for method in METHODS for notion in sweep.notions for k in (2, 5)]
+    for (method, notion, k), found in curves.items():
+        curve = sweep.curve(notion, k, method=method)
         assert found["strength"] == pytest.approx(curve.strengths.tolist(), rel=1e-11)
         assert found[f"ndcg@{k}"] == pytest.approx(curve.quality.tolist())
         assert found[f"ndcg@{k} error"] == pytest.approx(curve.quality_error.tolist())
@@ -50,18 +52,22 @@ def test_the_table_has_the_gaps_at_no_loss(run):
     assert shown.err == ""
     sweep = expected(ks=[5])
     for notion, alias in {"demographic_parity": "dp", "equal_opportunity": "eop", "equalized_odds": "eod"}.items():
-        curve = sweep.curve(notion, 5)
-        row = next(line for line in shown.out.splitlines() if re.match(rf" *{alias} +5 ", line)).split()
-        i = curve.best
-        assert row[2].startswith(f"{curve.violation[0]:.3f}±")
-        assert row[3].startswith(f"{curve.violation[i]:.3f}±")
-        assert row[4] == f"{curve.max_reduction:.0%}"
-        assert row[-1] == f"{curve.strengths[i]:.3g}"
+        for method in METHODS:
+            curve = sweep.curve(notion, 5, method=method)
+            row = next(line for line in shown.out.splitlines() if re.match(rf" *{method} +{alias} ", line)).split()
+            i = curve.best
+            assert row[2] == f"{curve.violation[0]:.3f}"
+            assert row[3] == f"{curve.violation[i]:.3f}"
+            assert row[4] == f"{curve.max_reduction:.0%}"
+            assert row[-1] == f"{curve.strengths[i]:.3g}"
+    assert "; it may see the group at training and at serving.\n" in shown.out
     assert shown.out.splitlines()[-1] == "The page with the trade-off plots: page.html"
-    assert max(map(len, shown.out.split("Along the strengths")[0].splitlines()[2:])) <= 80
+    assert max(map(len, shown.out.split("dp = ")[0].splitlines()[2:])) <= 80
     page = Path("page.html").read_text(encoding="utf-8")
     assert "How evenly can credit applicants be ranked?" in page
     assert "CC BY 4.0" in page
+    assert "offset may see the group at training and at serving" in page
+    assert "fastar may see the group at serving" in page
 
 
 @pytest.mark.usefixtures("quick")

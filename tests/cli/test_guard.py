@@ -31,12 +31,13 @@ READ = {
     "sweep": {"file", "test"},
     "select": {"run"},
     "report": {"run"},
+    "bench": {"data"},
     "methods": set(),
     "bound": {"file"},
     "reproduce": {"data"},
 }
 WRITTEN = {
-    **{name: {"out"} for name in ("demo", "audit", "train", "rank", "sweep", "report")},
+    **{name: {"out"} for name in ("demo", "audit", "train", "rank", "sweep", "report", "bench")},
     "reproduce": {"out", "cache"},
 }
 PAIRS = [

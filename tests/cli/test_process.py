@@ -129,11 +129,11 @@ def test_a_width_of_zero_prints_the_usual_table(folder):
 @pytest.mark.parametrize(
     ("script", "title"),
     [
-        ("cat rows.csv | evenrank audit - --k 3 --group group --group x", "stdin.csv by group"),
-        ("evenrank audit /dev/stdin --k 3 < rows.csv", "stdin.csv"),
-        ("evenrank audit <(cat rows.csv) --k 3", "pipe.csv"),
+        ("cat rows.csv | evenrank audit - --k 3 --group group --group x", "standard input by group"),
+        ("evenrank audit /dev/stdin --k 3 < rows.csv", "standard input"),
+        ("evenrank audit <(cat rows.csv) --k 3", "a pipe"),
         ("mkfifo named.csv; cat rows.csv > named.csv & evenrank audit named.csv --k 3", "named.csv"),
-        ("gzip -c rows.csv | evenrank audit - --k 3 --compare -", "stdin.csv"),
+        ("gzip -c rows.csv | evenrank audit - --k 3 --compare -", "standard input"),
     ],
 )
 def test_pipes_are_read_once_and_taken_for_files(folder, script, title):

@@ -106,7 +106,7 @@ def test_features_may_be_chosen(run, save, rows, data):
 def test_text_columns_are_left_out_with_a_warning(run, save, rows, data):
     trained = run("train", save(rows.with_columns(city=pl.lit("Berlin")), "rows.csv"))
     assert trained.warnings == [
-        "evenrank: warning: columns 'city' are not numeric and are left out of the features",
+        "evenrank: warning: column 'city' is not numeric and is left out of the features",
     ]
     assert er.load("model.json").feature_names_ == data.feature_names
 
@@ -370,3 +370,37 @@ def test_ranked_rows_break_near_ties_by_item(run, save):
     ranked = run("rank", save(frame, "rows.parquet"), "--score", "score", "-o", "ranked.csv")
     assert ranked.code == 0
     assert pl.read_csv("ranked.csv")["item"].to_list() == ["b", "c", "d", "a"]
+
+
+@pytest.mark.parametrize(
+    "method", ["offset", "offset_adaptive", "quantile_match", "quantile_barycentre", "eopp_transform"]
+)
+def test_a_reranked_model_is_one_file_that_ranks_rows_without_labels(run, save, rows, data, method):
+    path = save(rows, "rows.csv")
+    fair = ["--notion", "dp", "--target-k", 3] if method.startswith("offset") else []
+    trained = run("train", path, "-o", "m.json", "--method", method, *fair, "--json")
+    assert (trained.code, trained.err) == (0, "")
+    assert run("rank", save(rows.drop("relevance"), "new.csv"), "-m", "m.json", "-o", "ranked.parquet").code == 0
+    ranked = pl.read_parquet("ranked.parquet").sort("row")
+    base = er.FairLinearRanker("dp", alpha=0.0).fit(data).predict(data)
+    classes = {"quantile_match": er.QuantileMatch, "quantile_barycentre": er.QuantileBarycentre}
+    classes |= {"eopp_transform": er.EqualOpportunityTransform}
+    reranker = (er.GroupOffset("dp", 3) if fair else classes[method]()).fit(base, data)
+    expected = (reranker.adapt(base, data) if method == "offset_adaptive" else reranker).rerank(base, data)
+    np.testing.assert_allclose(ranked["score"].to_numpy(), expected, atol=1e-9)
+    assert er.measure(ranked["score"].to_numpy(), data, ["dp@3"]) != er.measure(base, data, ["dp@3"])
+
+    without = run("rank", save(rows.drop("group"), "blind.csv"), "-m", "m.json")
+    assert without.code == 2
+    assert "group column 'group' is not in the data" in without.err
+    wrong = run("train", path, "--method", method, "--max-violation", 0.1)
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert f"--max-violation is not for --method {method}" in wrong.err
+    assert run("rank", path, "-m", "m.json", "--method", method).code == 2
+
+
+def test_offsets_of_a_reranker_alone_give_no_scores(run, save, rows, data):
+    er.GroupOffset("dp", 3).fit(data.relevance, data).save("alone.json")
+    result = run("rank", save(rows, "rows.csv"), "-m", "alone.json")
+    assert result.code == 2
+    assert "holds a GroupOffset alone" in result.err

@@ -613,3 +613,18 @@ def test_top_places_keep_near_ties_in_order(data):
     scores = np.zeros((rows.n_rows, 1))
     scores[:3, 0] = 1.0, 1.0 + 2.0**-52, 2.0
     assert top_places(scores, rows, np.array([0]), 3)[0, :, 0].tolist() == [2, 0, 1]
+
+
+def test_names_that_begin_like_formulas_are_none_in_the_csv(tmp_path):
+    rng = np.random.default_rng(0)
+    group, qid = np.tile(["=1+1", "b"], 30), np.repeat(np.arange(10), 6)
+    data = er.RankingData.from_arrays(rng.normal(size=(60, 2)), rng.integers(0, 2, 60), group, qid)
+    grouped = {"=HYPERLINK(1)": data, "plain": data.with_group(data.group, ("x", "y"))}
+    result = er.sweep(grouped, notions=["dp"], strengths=[0, 1], ks=[3], folds=2)
+    result.write(tmp_path / "trials.csv")
+    result.write(tmp_path / "trials.parquet")
+    names = {
+        suffix: pl.Series(read(tmp_path / f"trials{suffix}")["grouping"]).unique().sort().to_list()
+        for suffix, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet))
+    }
+    assert names == {".csv": ["'=HYPERLINK(1)", "plain"], ".parquet": ["=HYPERLINK(1)", "plain"]}

@@ -586,3 +586,20 @@ def test_strata_of_a_batch_stand_for_the_notion():
     rows = scores, relevance, group, qid
     given = et.FairnessLoss("dp", target="topk", k=2)(*rows, strata=torch.stack([relevance == 0, relevance == 1]))
     assert given.item() == pytest.approx(et.FairnessLoss("eod", target="topk", k=2)(*rows).item(), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["relevance", "group", "sample_weight", "strata"])
+def test_masked_inputs_of_the_fairness_loss_are_refused(name: str) -> None:
+    rows = {
+        "relevance": torch.tensor([1.0, 0.0, 1.0, 0.0]),
+        "group": torch.tensor([0, 1, 0, 1]),
+        "sample_weight": torch.ones(4),
+        "strata": np.ones((1, 4), bool),
+    }
+    scores = torch.tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True)
+    good = et.FairnessLoss("dp")(scores, **rows)
+    assert float(good.detach()) == pytest.approx(0.1)
+    values = np.asarray(rows[name])
+    rows[name] = np.ma.masked_array(values, np.arange(values.size).reshape(values.shape) == 1)
+    with pytest.raises(er.DataError, match=rf"{name} must not be masked; got a masked value"):
+        et.FairnessLoss("dp")(scores, **rows)

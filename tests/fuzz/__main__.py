@@ -9,13 +9,14 @@ import argparse
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from fuzz.cases import CASE, PROGRESS, SECONDS
+from fuzz.cases import CASE, PROGRESS, SECONDS, stop_early
 from fuzz.targets import missing, targets
 
 SHOWN = 20
@@ -35,6 +36,8 @@ def main() -> int:
     if strange:
         parser.error(f"there is no target {min(strange)}; there are {', '.join(targets())}")
     if asked.inside:
+        for stop in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(stop, stop_early)
         print(json.dumps(targets()[asked.names[0]].run(asked.n, asked.seed)))
         return 0
     seed = secrets.randbelow(10**6) if asked.seed is None else asked.seed
@@ -42,25 +45,32 @@ def main() -> int:
         os.environ[CASE] = str(asked.case)
     print(f"seed {seed}", flush=True)
     failed = 0
-    for name in asked.names or targets():
+    chosen = list(asked.names or targets())
+    for name in chosen:
         lacking = missing(targets()[name])
         if lacking:
             print(f"{name}: skipped, {lacking} is not installed", flush=True)
             continue
         began = time.monotonic()
-        failures = run_apart(name, asked.n, seed)
+        failures, cases = run_apart(name, asked.n, seed)
         failed += bool(failures)
-        cases = 1 if asked.case is not None else asked.n
-        print(f"{name}: {cases} cases, {len(failures)} failures, {time.monotonic() - began:.0f} s", flush=True)
+        whole = 1 if asked.case is not None else asked.n
+        early = f" of {whole} (stopped early)" if cases < whole else ""
+        print(f"{name}: {cases}{early} cases, {len(failures)} failures, {time.monotonic() - began:.0f} s", flush=True)
         for failure in failures[:SHOWN]:
             print(f"  {failure}", flush=True)
         if failures:
             print(f"  to repeat one: make fuzz TARGET={name} N={asked.n} SEED={seed} CASE=its number", flush=True)
+        if early:
+            return 130
     return int(failed > 0)
 
 
-def run_apart(name: str, n: int, seed: int) -> list[str]:
-    """The target's failures, and its end if it did not come by itself."""
+def run_apart(name: str, n: int, seed: int) -> tuple[list[str], int]:
+    """The target's failures, and its end if it did not come by itself; and how many cases it had.
+
+    Ctrl-C stops a target after its present case, and its verdict is on those before.
+    """
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         progress = Path(folder) / "case"
         command = [
@@ -80,22 +90,28 @@ def run_apart(name: str, n: int, seed: int) -> list[str]:
         errors = (Path(folder) / "errors").open("w+b")
         environment = {**os.environ, PROGRESS: str(progress)}
         with answer, errors, subprocess.Popen(command, stdout=answer, stderr=errors, env=environment) as process:
+            cases = n
             try:
                 hung = wait(process, progress)
+            except KeyboardInterrupt:
+                process.send_signal(signal.SIGINT)
+                hung = wait(process, progress)
+                cases = int(progress.read_text() or 0) if progress.exists() else 0
             except BaseException:
                 process.kill()
                 raise
             case = progress.read_text() if progress.exists() else "0"
             if hung:
-                return [f"{name}, seed {seed}, case {case}: no end within {hung} s"]
+                return [f"{name}, seed {seed}, case {case}: no end within {hung} s"], cases
             answer.seek(0)
             errors.seek(0)
+            if process.returncode and cases == 0:
+                return [], 0  # stopped before its first case
             if process.returncode:
                 last = errors.read().decode(errors="replace").strip().splitlines()[-3:]
-                return [
-                    f"{name}, seed {seed}, case {case}: the process ended with {process.returncode}: {' / '.join(last)}"
-                ]
-            return list(json.loads(answer.read().splitlines()[-1]))
+                end = f"the process ended with {process.returncode}: {' / '.join(last)}"
+                return [f"{name}, seed {seed}, case {case}: {end[:600]}"], cases
+            return list(json.loads(answer.read().splitlines()[-1])), cases
 
 
 def wait(process: subprocess.Popen[bytes], progress: Path) -> int:

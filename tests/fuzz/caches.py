@@ -25,6 +25,7 @@ import damage
 import evenrank as er
 from evenrank.errors import DataError, DataWarning, EvenrankError
 from evenrank.features.cache import Meta, fill_cache, is_finished, open_cache, status
+from fuzz.cases import numbers
 
 NAME = "caches"
 EXTRA = None
@@ -74,7 +75,7 @@ def run(n: int, seed: int) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="evenrank-fuzz-") as made:
         bases = [*_caches(Path(made) / "caches"), *_datasets(Path(made) / "data")]
         failures = []
-        for number in range(n):
+        for number in numbers(n):
             rng = random.Random(f"{seed} {number}")
             base = rng.choice(bases)
             folder = Path(made) / "case" / base.folder.name

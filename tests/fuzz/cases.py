@@ -24,13 +24,34 @@ PROGRESS, CASE = "EVENRANK_FUZZ_PROGRESS", "EVENRANK_FUZZ_CASE"
 REFUSED = "refused"
 
 
-def cases(n: int, seed: int) -> Iterator[tuple[int, Random]]:
-    """Numbers from 0 to n − 1, each with its own source of randomness, so that any case can be run alone."""
+_stopped = False
+
+
+def stop_early(*_: object) -> None:
+    """Take no case after the present one, so that the target gives its verdict on those it had."""
+    global _stopped
+    _stopped = True
+
+
+def stopped() -> bool:
+    return _stopped
+
+
+def numbers(n: int) -> Iterator[int]:
+    """From 0 to n − 1, or the one case asked for; tells the driver of each before it begins, and ends when stopped."""
     progress = os.environ.get(PROGRESS)
     only = os.environ.get(CASE)
     for number in range(n) if only is None else [int(only)]:
         if progress is not None:
             Path(progress).write_text(str(number))
+        if _stopped:
+            return
+        yield number
+
+
+def cases(n: int, seed: int) -> Iterator[tuple[int, Random]]:
+    """Numbers of cases, each with its own source of randomness, so that any case can be run alone."""
+    for number in numbers(n):
         yield number, Random(f"{seed}/{number}")
 
 

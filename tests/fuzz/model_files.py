@@ -26,6 +26,7 @@ import numpy as np
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
+from fuzz.cases import CASE, PROGRESS, stopped  # noqa: E402
 from model_mutations import hostile_file  # noqa: E402
 from model_scores import scores_of  # noqa: E402
 
@@ -42,8 +43,9 @@ KINDS = ("linear", "deltr", "lightgbm", "xgboost", "neural")
 def run(n: int, seed: int) -> list[str]:
     """``n`` cases over all kinds; one line per failure."""
     failures: list[str] = []
-    first = 0
-    while first < n:
+    only = os.environ.get(CASE)
+    first, n = (0, n) if only is None else (int(only), int(only) + 1)
+    while first < n and not stopped():
         first = _watch(first, n, seed, failures)
     return failures
 
@@ -53,8 +55,14 @@ def _watch(first: int, n: int, seed: int, failures: list[str]) -> int:
     command = [sys.executable, __file__, "--worker", str(first), str(n), "--seed", str(seed)]
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | threads, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | threads,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for the one who watches
     )
+    progress = os.environ.get(PROGRESS)
     assert process.stdout is not None
     current, started = first, False
     try:
@@ -69,6 +77,10 @@ def _watch(first: int, n: int, seed: int, failures: list[str]) -> int:
                 break
             message = json.loads(line)
             started, current = True, message["case"]
+            if progress is not None:
+                Path(progress).write_text(str(current))
+            if stopped():
+                return n
             if message["failure"]:
                 failures.append(f"{NAME} case {current} (seed {seed}, {message['kind']}): {message['failure']}")
             if message.get("last"):

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from evenrank.io import read
+from evenrank.io.parquet_trial import keeping
 from fuzz import cases
 
 NAME = "parquet"
@@ -22,7 +23,7 @@ def run(n: int, seed: int) -> list[str]:
     import pyarrow.parquet as pq
 
     failures = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, keeping():
         path = Path(folder) / "rows.parquet"
         for number, random in cases.cases(n, seed):
             table, good = made(random)

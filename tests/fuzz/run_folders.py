@@ -27,6 +27,7 @@ import numpy as np
 import damage
 import evenrank as er
 from evenrank.errors import DataWarning, EvenrankError
+from fuzz.cases import numbers
 
 NAME = "run_folders"
 EXTRA = None
@@ -72,7 +73,7 @@ def run(n: int, seed: int) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="evenrank-fuzz-") as made, _quick_pages():
         bases = _bases(Path(made))
         failures = []
-        for number in range(n):
+        for number in numbers(n):
             rng = random.Random(f"{seed} {number}")
             folder = Path(made) / "case"
             shutil.rmtree(folder, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +12,8 @@ import polars as pl
 import pytest
 
 from evenrank.errors import DataError, DataWarning
-from evenrank.io import read
+from evenrank.io import parquet_trial, read
+from evenrank.io.parquet_footer import BadFooter, read_footer
 
 
 def table(**changed: object) -> pl.DataFrame:
@@ -126,9 +128,88 @@ def test_strange_types(tmp_path):
     with pytest.raises(DataError, match=r"rows\.parquet: .*types that cannot be read \("):
         read(write(x=pa.array([Decimal(1), Decimal(2)], pa.decimal256(60, 2))))
     pq.write_table(pa.Table.from_arrays([*map(pa.array, base.values()), pa.array([1, 2])], names=[*base, "x"]), path)
-    if int(pl.__version__.split(".")[0]) >= 2:  # older ones read the file without a word
-        with pytest.raises(DataError, match=r"rows\.parquet: column names must differ \(.*'x'.*\)\. Rename one\."):
-            read(path)
+    with pytest.raises(DataError, match=r"rows\.parquet: column names must differ; 'x' occurs twice\. Rename one\."):
+        read(path)
     pq.write_table(pa.table({}), path)
     with pytest.raises(DataError, match="query column 'qid' is not in the data; it has none"):
         read(path)
+
+
+def test_a_file_that_ends_its_reader_is_refused_in_one_line(tmp_path, monkeypatch):
+    """Damaged pages can make the library end its process; here the child ends itself where the file says so."""
+    path = tmp_path / "rows.parquet"
+    table().write_parquet(path)
+    assert read(path).n_rows == 2
+    ends = parquet_trial.CHILD.replace("    try:", "    if 'bad' in path: __import__('os').abort()\n    try:", 1)
+    assert ends != parquet_trial.CHILD
+    monkeypatch.setattr(parquet_trial, "CHILD", ends)
+    parquet_trial._end()
+    bad = path.rename(tmp_path / "bad.parquet")
+    table().write_parquet(path)
+    with parquet_trial.keeping():
+        for file in (path, bad, path):
+            if file == path:
+                assert read(file).n_rows == 2
+                continue
+            with pytest.raises(
+                DataError, match=r"bad\.parquet: .* \(it ended the process that tried .*again\.$"
+            ) as caught:
+                read(file)
+            assert "\n" not in str(caught.value)
+    parquet_trial._end()
+
+
+@pytest.mark.parametrize("executable", ["", "/nowhere/python"])
+def test_where_no_process_can_be_started_the_file_is_read_at_once(tmp_path, monkeypatch, executable):
+    path = tmp_path / "rows.parquet"
+    table().write_parquet(path)
+    monkeypatch.setattr(parquet_trial.sys, "executable", executable)
+    parquet_trial._end()
+    assert read(path).n_rows == 2
+    assert not parquet_trial._kept
+
+
+def test_long_texts_count_against_the_limit(tmp_path, monkeypatch):
+    path = tmp_path / "rows.parquet"
+    table(group=["u" * 3_000_000, "v" * 3_000_000]).write_parquet(path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    monkeypatch.setenv("EVENRANK_MAX_BYTES", "5M")
+    with pytest.raises(DataError, match=r"rows\.parquet: 2 rows unpack to 5\.72 MB; at most 5 MB are allowed"):
+        read(path)
+    assert read(path, group=None, features=["x"]).n_rows == 2
+
+
+def test_footers_agree_with_pyarrow_and_damaged_ones_end_in_one_error(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    columns = {
+        "é": ["a", None, "b"],
+        "deep": [{"a": [{"b": 1}], "c": 2}, None, None],
+        "list": [[1], [], [2, 3]],
+        "flag": [True, False, True],
+    }
+    pq.write_table(pa.table(columns), path, row_group_size=2)
+    footer, meta = read_footer(path), pq.read_metadata(path)
+    assert footer.names == tuple(columns)
+    assert footer.n_rows == meta.num_rows
+    chunks = [meta.row_group(i).column(j) for i in range(meta.num_row_groups) for j in range(meta.num_columns)]
+    for name in columns:
+        expected = sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] == name)
+        assert footer.sizes[name] == expected
+    whole = path.read_bytes()
+    size = int.from_bytes(whole[-8:-4], "little")
+    for at in range(len(whole) - 8 - size, len(whole), 13):
+        for byte in (0, 0x1C, 0xFF):
+            path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
+            with contextlib.suppress(BadFooter):
+                read_footer(path)
+
+
+def test_dates_beyond_the_calendar_are_refused_in_one_line(tmp_path):
+    path = tmp_path / "rows.parquet"
+    beyond = pl.Series("qid", [2**31 - 1, 0], dtype=pl.Int32).cast(pl.Date)
+    table().with_columns(beyond).write_parquet(path)
+    with pytest.raises(DataError, match=r"column 'qid' holds a value that cannot be read \(") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)

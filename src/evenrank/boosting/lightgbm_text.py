@@ -164,7 +164,9 @@ def _categorical(lines: Lines, n_cat: int, splits: NDArray[np.float64], where: s
 
 
 def _linear_leaves(lines: Lines, leaves: int, n_features: int, where: str) -> None:
+    constants = lines.peek().partition("=")[2].split(" ")
     lines.numbers("leaf_const", leaves)
+    need(_none_tiny(constants), f"leaf_const of {where} has a number too small for LightGBM to read")
     counts = lines.wholes("num_features", leaves, (0, n_features))
     for key, pattern in (("leaf_features", WHOLES), ("leaf_coeff", NUMBERS)):
         text = lines.value(key)
@@ -176,6 +178,13 @@ def _linear_leaves(lines: Lines, leaves: int, n_features: int, where: str) -> No
             need(not outside, f"{where} has a leaf with a feature outside the {n_features}")
         else:
             need(np.isfinite(np.array(words, np.float64)).all(), f"{key} of {where} must be finite")
+            need(_none_tiny(words), f"{key} of {where} has a number too small for LightGBM to read")
+
+
+def _none_tiny(words: list[str]) -> bool:
+    """Whether each number is 0 as written or a normal one: any other raises an error in C++ that ends the process."""
+    tiny = np.abs(np.array(words, np.float64)) < np.finfo(np.float64).tiny
+    return all(not re.search("[1-9]", words[at].partition("e")[0]) for at in np.flatnonzero(tiny))
 
 
 def _by_leaf(words: list[str], counts: NDArray[np.int64]) -> str:

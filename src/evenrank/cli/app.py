@@ -12,6 +12,7 @@ import typer
 import evenrank as er
 from evenrank.cli import process, spool
 from evenrank.cli.audit import audit
+from evenrank.cli.bench import bench
 from evenrank.cli.bound import bound
 from evenrank.cli.demo import demo
 from evenrank.cli.guard import guarded
@@ -43,7 +44,7 @@ def _top(
         raise typer.Exit
 
 
-for command in (demo, audit, train, rank, sweep, select, report, methods, bound, reproduce):
+for command in (demo, audit, train, rank, sweep, select, report, bench, methods, bound, reproduce):
     app.command()(guarded(command))
 
 

@@ -20,6 +20,7 @@ from evenrank.checks import choose
 from evenrank.cli import common, options, process, show
 from evenrank.cli.guard import Output
 from evenrank.cli.provenance import provenance
+from evenrank.cli.spool import title_of
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, one_line
 from evenrank.extras import require
@@ -295,7 +296,7 @@ def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Pat
         show.line(f"The audit: {out}")
         return
     several = len(audits) > 1
-    titles = {name: one_line(f"Audit of {file[0].name}" + (f" by {name}" if several else "")) for name in audits}
+    titles = {name: one_line(f"Audit of {title_of(file[0])}" + (f" by {name}" if several else "")) for name in audits}
     if shape == "json":
         plain = {name: report.to_dict() for name, report in audits.items()}
         whole = {"attributes": plain} if several else next(iter(plain.values()))

@@ -15,11 +15,11 @@ from evenrank.cli import common, options, show
 from evenrank.cli.guard import Output
 from evenrank.errors import ConfigError, one_line
 from evenrank.io.files import write_whole
-from evenrank.methods.method import POST, Method
+from evenrank.methods.method import Method
 from evenrank.methods.registry import METHODS
 from evenrank.quiet import quiet
 
-RERANKERS = [method.name for method in METHODS.values() if method.kind == POST]
+RERANKERS = [method.name for method in METHODS.values() if not method.saves]
 
 
 def rank(
@@ -74,8 +74,11 @@ def rank(
             )
         with quiet():
             ranker = er.load(model)
+        if not hasattr(ranker, "predict"):
+            kind = type(ranker).__name__
+            raise ConfigError(f"{model} holds a {kind} alone, which gives no scores. Make one with evenrank train.")
     wanted: list[str] = [score or "score"] if ranker is None else list(ranker.feature_names_)
-    aware = getattr(ranker, "group_offset_", None) is not None
+    aware = getattr(ranker, "group_offset_", None) is not None or getattr(ranker, "needs_groups", False)
     data, has_relevance = common.read_ranked_rows(
         file,
         {"features": f"{model} was trained with it: rank rows that have the {len(wanted)} features."},

@@ -35,9 +35,11 @@ def reproduce(
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="Where runs, tables and figures go."),
-        Output(files=("sweep", "front", "tables", "figures")),
+        Output(files=("sweep", "front", "published", "seeds", "tables", "figures")),
     ] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick", help="Every fifth strength, the paper's methods only.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Every fifth strength, the paper's methods, one division into folds.")
+    ] = False,
     figures: Annotated[str, typer.Option(help="Formats of the figures: svg, png, svg,png or none.")] = "svg",
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Number of processes; -1: one per core.")] = -1,
     seed: Annotated[int, options.numeric(parser=options.whole(0), help="Seed of folds and batches.")] = 0,

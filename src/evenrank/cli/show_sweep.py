@@ -11,13 +11,20 @@ from evenrank.notions import NOTIONS
 from evenrank.wording import percent, spoken, three_digits
 
 
-def summary(result: Sweep) -> None:
+def summary(result: Sweep, subtitle: str = "") -> None:
     """Print the smallest gaps at no significant quality loss.
 
     One method has one row per notion and k; several have one row per method, at the largest k.
+
+    Parameters
+    ----------
+    result : Sweep
+        The sweep.
+    subtitle : str
+        The first line; by default the sizes of the data.
     """
     about = result.about
-    subtitle = (
+    subtitle = subtitle or (
         f"{about.rows:,} rows, {about.queries:,} queries, {about.features} features; "
         f"{about.models:,} models trained and measured in {about.seconds:.1f} s."
     )

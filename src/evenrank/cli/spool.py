@@ -12,6 +12,7 @@ from evenrank.io.limits import byte_limit, too_large
 from evenrank.io.registry import FORMATS
 
 STDIN = "-"
+STANDARD = (STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 CHUNK_BYTES = 1 << 20
 _FOLDERS = {Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd")}
 _SUFFIXES = {suffix for format in FORMATS.values() for suffix in format.suffixes}
@@ -30,7 +31,7 @@ def spooled(path: Path, folder: Path) -> Path:
     copy_folder = folder / str(len(_NAMES))
     copy_folder.mkdir()
     _copy(path, copy_folder / "part")
-    standard = named in (STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+    standard = named in STANDARD
     known_suffixes = {suffix.lower() for suffix in path.suffixes} & _SUFFIXES
     final = copy_folder / (
         path.name if known_suffixes else f"{'stdin' if standard else 'pipe'}{_suffix(copy_folder / 'part')}"
@@ -38,6 +39,14 @@ def spooled(path: Path, folder: Path) -> Path:
     (copy_folder / "part").rename(final)
     _NAMES[os.fspath(final)] = named
     return final
+
+
+def title_of(path: Path) -> str:
+    """Give the name of a file for a heading; what came through a pipe without a name is called by its stream."""
+    named = _NAMES.get(os.fspath(path))
+    if named is None or path.name == Path(named).name:
+        return path.name
+    return "standard input" if named in STANDARD else "a pipe"
 
 
 def as_named(text: str) -> str:

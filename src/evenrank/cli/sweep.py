@@ -95,10 +95,10 @@ def sweep(
         "ks": options.cut_offs(k),
         "folds": folds,
         "seed": seed,
-        "seeds": _seeds(seeds),
+        "seeds": parse_seeds(seeds),
         "solver": solver,
         "scale": None if choose(scale, ("train", "dataset", "none"), what="--scale") == "none" else scale,
-        "settings": _settings(settings or []),
+        "settings": parse_settings(settings or []),
         "n_jobs": jobs,
         "examples": examples,
     }
@@ -115,11 +115,11 @@ def sweep(
     }
     # "item" is no feature unless named, and may hold the ids.
     ignored = [name for name in (*columns, *titles.values()) if name != "item"]
-    data, texts = _read(file, columns, titles if test is None else {}, {**reading, "ignore": ignored})
+    data, texts = read_groupings(file, columns, titles if test is None else {}, {**reading, "ignore": ignored})
     held = None
     if test is not None:
         reading["features"] = list(next(iter(data.values())).feature_names)
-        held, texts = _read([test], columns, titles, reading)
+        held, texts = read_groupings([test], columns, titles, reading)
     try:
         with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:
             result = er.sweep(data, chosen, test=held, out=out, titles=texts, progress=progress, **sweep_options)
@@ -138,7 +138,8 @@ def sweep(
 
 def _methods(text: str) -> list[str]:
     if text == ALL:
-        return [name for name, method in METHODS.items() if not method.extra or find_spec(method.extra)]
+        installed = {name: method for name, method in METHODS.items() if not method.extra or find_spec(method.extra)}
+        return [name for name, method in installed.items() if not method.by_name]
     return [choose(name, [*METHODS, ALL], what="--methods") for name in options.names(text) or []]
 
 
@@ -167,7 +168,7 @@ def _strengths(texts: Sequence[str], methods: Sequence[str]) -> dict[str, list[f
     return by_method or None
 
 
-def _seeds(text: str | None) -> int | list[int] | None:
+def parse_seeds(text: str | None) -> int | list[int] | None:
     if text is None:
         return None
     parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -176,7 +177,7 @@ def _seeds(text: str | None) -> int | list[int] | None:
     return [int(part) for part in parts] if "," in text else int(parts[0])
 
 
-def _settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
+def parse_settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Settings by method, from method.option=value."""
     out: dict[str, dict[str, Any]] = {}
     for name, value in options.settings(texts).items():
@@ -190,7 +191,7 @@ def _settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
 # ---------------------------------------------------------------------- what is in the files
 
 
-def _read(
+def read_groupings(
     file: list[Path], columns: Sequence[str], titles: Mapping[str, str], reading: dict[str, Any]
 ) -> tuple[dict[str, RankingData], Titles | None]:
     """The rows under each grouping, named after its column, and the texts of queries and items, in one reading."""

@@ -15,13 +15,14 @@ from evenrank.cli import common, options, show
 from evenrank.cli.guard import Output
 from evenrank.errors import ConfigError
 from evenrank.extras import require
-from evenrank.methods.method import IN, Method, refusals
-from evenrank.methods.registry import METHODS
+from evenrank.methods.method import POST, Method, refusals
+from evenrank.methods.registry import FAIRNESS, METHODS
+from evenrank.methods.reranked import RerankedRanker
 from evenrank.notions import SCOPES
 from evenrank.targets import TARGETS
 
-TRAINED = [method.name for method in METHODS.values() if method.kind == IN]
-MODELS = list(dict.fromkeys(METHODS[name].model for name in TRAINED))
+TRAINED = [method.name for method in METHODS.values() if method.saves]
+MODELS = list(dict.fromkeys(METHODS[name].model for name in TRAINED if METHODS[name].model))
 LINEAR = MODELS[0]
 # Parameters whose option has another name.
 OPTION_OF = {"k": "--target-k"}
@@ -82,13 +83,13 @@ def train(
 ) -> None:
     """Train one fair ranker on the rows and write it to a model file (JSON)."""
     ks = options.cut_offs(k)
-    trained = _method(method, scope, model)
+    trained, base = _method(method, scope, model)
     strength = trained.strength.name
     knobs = {
         "notion": notion,
         strength: alpha,
         "max_violation": max_violation,
-        "scope": None if trained.model == LINEAR else scope,
+        "scope": None if (base or trained).model == LINEAR else scope,
         "target": target,
         "k": target_k,
         "protected": protected,
@@ -98,10 +99,10 @@ def train(
         "group_aware": group_aware or None,
     }
     chosen = {name: value for name, value in knobs.items() if value is not None}
-    _refuse_strange(trained, chosen)
+    _refuse_strange(trained, base, chosen)
     extra_settings = options.settings(settings or [])
-    if trained.extra:
-        require(trained.extra)
+    if (base or trained).extra:
+        require((base or trained).extra)
     data = common.read_rows(
         file,
         query=query,
@@ -117,12 +118,15 @@ def train(
     if protected is not None:
         chosen["protected"] = options.label(protected, data.group_names)
     chosen |= {"relevance_threshold": threshold, "random_state": seed}
-    if "verbose" in trained.knobs:
+    if "verbose" in (base or trained).knobs:
         chosen["verbose"] = not as_json and sys.stderr.isatty()
     if extra_settings:
-        chosen |= trained.with_settings  # `refusals` makes lines of the library's warnings
+        chosen |= (base or trained).with_settings  # `refusals` makes lines of the library's warnings
     with refusals(trained.name, extra_settings):
-        ranker = trained.make(data, chosen | extra_settings)
+        if base is None:
+            ranker = trained.make(data, chosen | extra_settings)
+        else:
+            ranker = RerankedRanker.make(trained, base, data, chosen | extra_settings)
         began = time.perf_counter()
         ranker.fit(data)
         seconds = time.perf_counter() - began
@@ -149,27 +153,33 @@ def train(
     show.line(f"Trained on {data.n_features} features in {seconds:.2f} s. Model file: {out}")
 
 
-def _method(method: str | None, scope: str | None, model: str) -> Method:
-    """The method by its name, by its scope or by its model; two that differ contradict each other."""
+def _method(method: str | None, scope: str | None, model: str) -> tuple[Method, Method | None]:
+    """The method by its name, by its scope or by its model, and what trains the scores of one that re-ranks.
+
+    Two that differ contradict each other.
+    """
     choose(model, MODELS, what="--model")
     if scope is not None:
         choose(scope, SCOPES, what="--scope")
     if method is not None and choose(method, METHODS, what="--method") not in TRAINED:
         raise ConfigError(f"{method} re-ranks and has nothing to train. Use evenrank rank --method {method}.")
+    of_model = [name for name in TRAINED if METHODS[name].model == model]
     if method is None:
-        of_model = [name for name in TRAINED if METHODS[name].model == model]
-        return METHODS[scope if scope in of_model else of_model[0]]
+        return METHODS[scope if scope in of_model else of_model[0]], None
     chosen = METHODS[method]
+    if chosen.kind == POST and scope is None:
+        return chosen, METHODS[of_model[0]]
     if model not in (LINEAR, chosen.model):
         raise ConfigError(f"--model {model} contradicts --method {method}; give one of them.")
     if scope not in (None, chosen.fixed.get("scope")) and "scope" not in chosen.knobs:
         raise ConfigError(f"--scope {scope} contradicts --method {method}; give one of them.")
-    return chosen
+    return chosen, None
 
 
-def _refuse_strange(method: Method, chosen: Mapping[str, Any]) -> None:
-    """Options given to a method that does not have them."""
-    strange = [OPTION_OF.get(name, f"--{name.replace('_', '-')}") for name in chosen if name not in method.knobs]
+def _refuse_strange(method: Method, base: Method | None, chosen: Mapping[str, Any]) -> None:
+    """Options given to a method that does not have them; a base ranker takes none about fairness."""
+    known = {*method.knobs, *(() if base is None else {*base.knobs} - {*FAIRNESS, "group_aware", "scope"})}
+    strange = [OPTION_OF.get(name, f"--{name.replace('_', '-')}") for name in chosen if name not in known]
     if strange:
         verb, them = ("is", "it") if len(strange) == 1 else ("are", "them")
         raise ConfigError(f"{' and '.join(strange)} {verb} not for --method {method.name}; leave {them} out.")

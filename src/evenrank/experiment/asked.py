@@ -103,7 +103,7 @@ def splits_of(
         return fold_of[None], [(fold, seed) for fold in np.unique(fold_of).tolist()], "standard error"
     if folds is not None:
         raise ConfigError("folds go neither with test nor with seeds; leave folds out, or the other.")
-    chosen = _seeds(seeds, seed)
+    chosen = checked_seeds(seeds, seed)
     splits = [(0, chosen_seed) for chosen_seed in chosen]
     if tests is not None:
         return None, splits, "standard deviation"
@@ -118,7 +118,8 @@ def splits_of(
     return fold_of, splits, "standard deviation"
 
 
-def _seeds(seeds: int | Sequence[int] | None, seed: int) -> list[int]:
+def checked_seeds(seeds: int | Sequence[int] | None, seed: int) -> list[int]:
+    """List the seeds that are asked for: those given, or as many as asked for from ``seed`` on."""
     requested: Any = seeds
     if isinstance(requested, Iterable) and not isinstance(requested, str):
         chosen = list(requested)
@@ -146,10 +147,11 @@ def grid_of(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) 
     if not (np.isfinite(grid) & (grid >= 0)).all():
         raise ConfigError(f"strengths must be finite numbers ≥ 0; got {requested!r}.")
     strength = METHODS[method].strength
-    if not (grid < strength.below).all():
+    outside = (grid >= strength.below) | (grid > strength.most)
+    if outside.any():
         raise ConfigError(
-            f"strengths of {method} are values of {strength.name} below {strength.below:g}; "
-            f"got {grid[grid >= strength.below].tolist()}. Give it its own."
+            f"strengths of {method} are values of {strength.name} {strength.range}; "
+            f"got {grid[outside].tolist()}. Give it its own."
         )
     return np.unique(np.append(grid, 0.0))
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -16,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
-from evenrank.errors import DataWarning
 from evenrank.experiment.examples import pack, top_places
+from evenrank.experiment.recording import recorded
 from evenrank.measures import MeasureAt, measure_names, measure_with_rates
 from evenrank.methods.method import Task
 from evenrank.methods.registry import METHODS
@@ -110,6 +105,10 @@ class Plan:
         most = max(data.n_groups for data in self.groupings.values())
         return [f"{name}_{code}@{k}" for name in (RATE, RELEVANT_RATE) for k in self.ks for code in range(most)]
 
+    def runner(self) -> Runner:
+        """Make what runs the blocks."""
+        return Runner(self)
+
     def asked(self) -> dict[str, Any]:
         """Give the configuration in plain values; with the same data it gives the same numbers."""
         return {
@@ -122,7 +121,7 @@ class Plan:
             "solver": self.solver,
             "scale": self.scale,
             "settings": {name: dict(chosen) for name, chosen in self.settings.items()},
-            "split": "given test data" if self.fold_of is None else _digest([self.fold_of]),
+            "split": "given test data" if self.fold_of is None else digest_of([self.fold_of]),
             "examples": len(self.examples),
             "places": self.places,
         }
@@ -165,10 +164,11 @@ def fingerprint(groupings: Groupings) -> str:
     texts = [str(ids.tolist()) for ids in (first.query_ids, first.item_ids) if ids is not None and ids.dtype == object]
     texts += first.feature_names
     texts += [f"{name}: {data.group_names}" for name, data in groupings.items()]
-    return _digest(arrays, "\n".join(texts))
+    return digest_of(arrays, "\n".join(texts))
 
 
-def _digest(arrays: Sequence[NDArray[Any]], text: str = "") -> str:
+def digest_of(arrays: Sequence[NDArray[Any]], text: str = "") -> str:
+    """Make a digest of arrays and a text."""
     digest = blake2b(text.encode(errors="surrogatepass"), digest_size=16)
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
@@ -214,7 +214,14 @@ class Runner:
             seeds = list(dict.fromkeys(other.seed for other in plan.blocks))
             fold_of = plan.fold_of[seeds.index(block.seed) if len(plan.fold_of) > 1 else 0]
             inside = fold_of == block.fold
-            self._split = key, (_take(plan.groupings, ~inside), _take(plan.groupings, inside), np.flatnonzero(inside))
+            self._split = (
+                key,
+                (
+                    take_groupings(plan.groupings, ~inside),
+                    take_groupings(plan.groupings, inside),
+                    np.flatnonzero(inside),
+                ),
+            )
         split: tuple[tuple[RankingData, ...], tuple[RankingData, ...], NDArray[np.int64]] = self._split[1]
         return split
 
@@ -231,22 +238,9 @@ class Runner:
         dict
             The block's record in plain values: its part of the table, the examples' rankings, seconds and warnings.
         """
-        from threadpoolctl import threadpool_limits
+        return recorded(block, lambda: self._parts(block))
 
-        began = time.perf_counter()
-        with _whole(), warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-            # One thread: the same numbers whatever else runs, and blocks run in parallel instead.
-            warnings.simplefilter("always", DataWarning)
-            table, tops = self._parts(block)
-        return {
-            "block": asdict(block),
-            "table": table,
-            "tops": tops,
-            "seconds": time.perf_counter() - began,
-            "warnings": list(dict.fromkeys(str(warning.message) for warning in caught)),
-        }
-
-    def _parts(self, block: Block) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def _parts(self, block: Block) -> dict[str, Any]:
         plan, method = self.plan, METHODS[block.method]
         train, test, numbers = self.split(block)
         task = Task(
@@ -281,37 +275,11 @@ class Runner:
         table = [
             {"grouping": grouping, "notion": notion, "values": values} for (grouping, notion), values in rows.items()
         ]
-        return table, tops
+        return {"table": table, "tops": tops}
 
 
-@contextmanager
-def _whole() -> Iterator[None]:
-    """Let an interrupt end the block, even if a trainer catches it to keep the weights it has."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals go to the main thread only
-        return
-    before = signal.getsignal(signal.SIGINT)
-    interrupted = False
-
-    def note(number: int, frame: Any) -> None:
-        nonlocal interrupted
-        interrupted = True
-        if callable(before):
-            before(number, frame)
-
-    if before is not None:  # one that was not set from Python cannot be put back
-        signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
-    if interrupted and before is signal.default_int_handler:
-        raise KeyboardInterrupt
-
-
-def _take(groupings: Groupings, queries: NDArray[np.bool_]) -> tuple[RankingData, ...]:
-    """The queries under each grouping; the features are gathered once and shared."""
+def take_groupings(groupings: Groupings, queries: NDArray[np.bool_]) -> tuple[RankingData, ...]:
+    """Take queries under each grouping; the features are gathered once and shared."""
     first, *others = groupings.values()
     taken = first.take(queries)
     nothing = np.empty((first.n_rows, 0))

@@ -14,7 +14,7 @@ import contextlib
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from itertools import zip_longest
 from pathlib import Path
@@ -42,7 +42,17 @@ class RunFolder:
     ----------
     path : path-like
         The folder; `opened` makes it.
+
+    Attributes
+    ----------
+    command : str
+        The command that makes such a run.
+    files : tuple of str
+        The files that it writes.
     """
+
+    command = "sweep"
+    files = FILES
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -58,12 +68,14 @@ class RunFolder:
         """
         file = self.path / CONFIG
         if not file.is_file():
-            raise DataError(f"{self.path}: is not a run folder (it has no {CONFIG}). Make one with evenrank sweep.")
+            raise DataError(
+                f"{self.path}: is not a run folder (it has no {CONFIG}). Make one with evenrank {self.command}."
+            )
         config = _load(file)
         known = isinstance(config, dict) and type(config.get("format")) is int
         if not known or config["format"] not in (UNBOUND, FORMAT):
             raise DataError(f"{file}: is not a configuration of format {UNBOUND} or {FORMAT}. {ANEW}")
-        check_config(config, file)
+        self._check_config(config, file)
         if config["format"] != UNBOUND and config.get("id") != run_id(config):
             raise DataError(f"{file}: was changed after the run began (its id is not that of its content). {ANEW}")
         return dict(config)
@@ -137,13 +149,13 @@ class RunFolder:
 
     def _counted(self, content: Content, config: dict[str, Any]) -> list[Line]:
         """The lines whose records count; a line of another run, or one that breaks a rule, is an error."""
-        lengths, this_run = self._lengths(config), run_id(config)
+        check, this_run = self._record_check(config), run_id(config)
         counted: dict[str, Line] = {}
         for line in content.lines:
             where = f"{self.path / JOURNAL}, line {line.number}"
             if line.run != this_run and not (line.run is None and config["format"] == UNBOUND):
                 raise DataError(f"{where}: belongs to another run. Put back the journal of this one.")
-            check_record(line.record, config, lengths, where)
+            check(line.record, where)
             first = counted.setdefault(dump(line.record["block"]), line)
             if {**first.record, "seconds": 0} != {**line.record, "seconds": 0}:
                 raise DataError(
@@ -152,12 +164,16 @@ class RunFolder:
                 )
         return list(counted.values())
 
-    def _lengths(self, config: dict[str, Any]) -> list[int] | None:
-        """The number of items of each example query, if the file can be read."""
-        try:
-            return [len(query["items"]) for query in self.examples(config)]
-        except DataError:
-            return None
+    def _check_config(self, config: dict[str, Any], file: Path) -> None:
+        """Refuse what is no configuration of such a run."""
+        check_config(config, file)
+
+    def _record_check(self, config: dict[str, Any]) -> Callable[[Any, str], None]:
+        """What refuses a record that is not one of this run."""
+        lengths = None  # the number of items of each example query, if the file can be read
+        with contextlib.suppress(DataError):
+            lengths = [len(query["items"]) for query in self.examples(config)]
+        return lambda record, where: check_record(record, config, lengths, where)
 
     def _warn_of_damage(self, content: Content) -> None:
         if content.damaged:
@@ -171,7 +187,7 @@ class RunFolder:
             )
 
     @contextlib.contextmanager
-    def opened(self, config: dict[str, Any], examples: list[dict[str, Any]]) -> Iterator[Journal]:
+    def opened(self, config: dict[str, Any], examples: list[dict[str, Any]] | None) -> Iterator[Journal]:
         """Open the journal, to go on after its last whole line; no other process can have it open.
 
         A missing folder is made. Damaged lines are removed. If the work fails before its first block is finished, what
@@ -181,8 +197,8 @@ class RunFolder:
         ----------
         config : dict
             The configuration; that of a folder that was begun must be the same.
-        examples : list of dict
-            The example queries.
+        examples : list of dict or None
+            The example queries; None if such a run has none.
 
         Yields
         ------
@@ -226,11 +242,11 @@ class RunFolder:
         self._warn_of_damage(content)
         return lines
 
-    def _prepare(self, config: dict[str, Any], examples: list[dict[str, Any]], *, begun: bool) -> None:
+    def _prepare(self, config: dict[str, Any], examples: list[dict[str, Any]] | None, *, begun: bool) -> None:
         for part in self._parts():
             part.unlink(missing_ok=True)
         whole = self.config if begun else plain({"format": FORMAT, **config})
-        if not begun or not self._has_examples(whole, examples):
+        if examples is not None and not (begun and self._has_examples(whole, examples)):
             text = dump(examples)
             bound = whole["format"] != UNBOUND
             write_whole(self.path / EXAMPLES, sealed(text, run_id(whole)) if bound else text)
@@ -246,7 +262,7 @@ class RunFolder:
 
     def _parts(self) -> list[Path]:
         """Files that a killed process was about to write."""
-        return [part for name in FILES for part in self.path.glob(f".{name}-*.part")]
+        return [part for name in self.files for part in self.path.glob(f".{name}-*.part")]
 
     def _refuse_foreign(self) -> None:
         """What is there must be a run, or nothing, or the beginning of a run that was killed before its first block."""

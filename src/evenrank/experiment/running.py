@@ -1,4 +1,4 @@
-"""The blocks of a sweep, run in this process or in several."""
+"""The blocks of a sweep or a bench, run in this process or in several."""
 
 from __future__ import annotations
 
@@ -7,11 +7,29 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Protocol
 
 from evenrank.errors import DataWarning
 from evenrank.experiment.journal import Journal
-from evenrank.experiment.plan import Block, Plan, Runner
+
+
+class Runner(Protocol):
+    """Runs blocks; what neighbouring blocks share it may keep."""
+
+    def run(self, block: Any) -> dict[str, Any]:
+        """Run one block; its record holds ``block``, ``seconds``, ``warnings`` and what it found."""
+
+
+class Plan(Protocol):
+    """What is run block by block: a sweep or a bench."""
+
+    @property
+    def blocks(self) -> Sequence[Any]:
+        """The blocks, data classes, in the order of the table."""
+
+    def runner(self) -> Runner:
+        """Make what runs them."""
 
 
 def run_blocks(
@@ -42,8 +60,8 @@ def run_blocks(
         One record per block, in the order they were finished.
     """
     relayed: set[str] = set()
-    done = {Block(**record["block"]) for record in records}
-    todo = [block for block in plan.blocks if block not in done]
+    done = {frozenset(record["block"].items()) for record in records}
+    todo = [block for block in plan.blocks if frozenset(asdict(block).items()) not in done]
     _relay(records, relayed)
     if progress is not None and records:
         progress(len(records) / len(plan.blocks))
@@ -57,13 +75,13 @@ def run_blocks(
     return records
 
 
-def _results(plan: Plan, todo: Sequence[Block], n_jobs: int) -> Iterable[dict[str, Any]]:
+def _results(plan: Plan, todo: Sequence[Any], n_jobs: int) -> Iterable[dict[str, Any]]:
     if n_jobs == 1 or len(todo) < 2:
-        return map(Runner(plan).run, todo)
+        return map(plan.runner().run, todo)
     return _in_parallel(plan, todo, n_jobs)
 
 
-def _in_parallel(plan: Plan, todo: Sequence[Block], n_jobs: int) -> Iterator[dict[str, Any]]:
+def _in_parallel(plan: Plan, todo: Sequence[Any], n_jobs: int) -> Iterator[dict[str, Any]]:
     from joblib import Parallel, delayed
 
     jobs = (delayed(_one)(plan, block) for block in todo)
@@ -78,8 +96,8 @@ def _in_parallel(plan: Plan, todo: Sequence[Block], n_jobs: int) -> Iterator[dic
     yield from run(jobs)
 
 
-def _one(plan: Plan, block: Block) -> dict[str, Any]:
-    return Runner(plan).run(block)
+def _one(plan: Plan, block: Any) -> dict[str, Any]:
+    return plan.runner().run(block)
 
 
 def _follow(parent: int) -> None:

@@ -21,6 +21,7 @@ from evenrank.extras import require
 from evenrank.io.files import write_whole
 from evenrank.methods.method import ANY
 from evenrank.notions import as_notion
+from evenrank.wording import no_formula
 
 KEYS = ("grouping", "method", "notion", "strength", "fold", "seed", "seconds")
 TEXTS = ("grouping", "method", "notion")
@@ -204,7 +205,12 @@ class Sweep:
         if suffix not in writers:
             raise ConfigError(f"{path}: trials are written to {', '.join(writers)}; got {suffix!r}.")
         content = BytesIO()
-        getattr(self.frame(), writers[suffix])(content)
+        frame = self.frame()
+        if suffix == ".csv":
+            import polars as pl
+
+            frame = frame.with_columns(pl.col(pl.String).map_elements(no_formula, return_dtype=pl.String))
+        getattr(frame, writers[suffix])(content)
         write_whole(path, content.getvalue())
 
     def __iter__(self) -> Iterator[Trial]:

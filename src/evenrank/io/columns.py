@@ -170,7 +170,10 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
             values = frame[name].to_list()
             row = next((row for row, value in enumerate(values) if isinstance(value, list | dict)), 0)
             raise DataError(f"{at(row)}: column {name!r} must hold plain values; got {shown(values[row])}.")
-        return labels(frame[name] if typed else whole_ids(frame[name]))
+        try:
+            return labels(frame[name] if typed else whole_ids(frame[name]))
+        except pl.exceptions.PanicException as error:  # a date beyond the calendar
+            raise DataError(f"column {name!r} holds a value that cannot be read ({shown(str(error))}).") from None
 
     def positive(name: str | None, role: str) -> NDArray[Any] | None:
         if name is None:

@@ -75,6 +75,13 @@ def parse_at_once(data: bytes, line: int) -> LetorRows | None:
         return None
     if not all((array[opens + 1 + j] == letter).all() for j, letter in enumerate(b"qid")):
         return None
+    # A feature's number has digits only (3. and 3e0 are numbers, but none of a feature), so the letters of qid are all
+    # other marks before colons. Their count may wrap around: 256 marks in a row are no number anyway.
+    marks = np.zeros(len(array) + 1, np.uint8)
+    np.cumsum((array < ZERO) | (array > ZERO + 9), dtype=np.uint8, out=marks[1:])
+    colons = np.flatnonzero(kind == COLON)
+    if (marks[at[colons]] - marks[at[colons - 1] + 1]).sum(dtype=np.int64) != 3 * len(first):
+        return None
     content = array.tobytes()
     queries = [content[a + 1 : b].decode() for a, b in zip(colon.tolist(), closes.tolist(), strict=True)]
     array[at] = NEWLINE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,9 +15,12 @@ import polars as pl
 
 from evenrank.data import RankingData
 from evenrank.errors import DataError
+from evenrank.io import parquet_trial
 from evenrank.io.columns import Columns, assemble, plan
 from evenrank.io.files import unreadable
 from evenrank.io.limits import byte_limit, too_large
+from evenrank.io.parquet_footer import BadFooter, Footer, read_footer
+from evenrank.row_checks import listed
 
 PLAIN: dict[str, Any] = {"glob": False, "hive_partitioning": False}
 LONGEST = 100
@@ -37,9 +40,11 @@ def read_parquet(paths: Sequence[Path], columns: Columns) -> RankingData:
         The caller's choice of columns.
     """
     columns.refuse_trec("a table")
-    chosen = plan(_names(paths[0]), columns, str(paths[0]))
-    _refuse_bombs(paths, len(chosen.needed))
-    frames = [_load(path, chosen.needed) for path in paths]
+    footers = [_footer(path) for path in paths]
+    chosen = plan(footers[0].names, columns, str(paths[0]))
+    _refuse_bombs(paths, footers, chosen.needed)
+    with parquet_trial.keeping():
+        frames = [_load(path, chosen.needed) for path in paths]
     for path, part in zip(paths, frames, strict=True):
         _refuse_other_types(path, part, frames[0])
     frame = pl.concat(frames, how="vertical_relaxed")
@@ -54,26 +59,46 @@ def read_parquet(paths: Sequence[Path], columns: Columns) -> RankingData:
     return assemble(frame, chosen, columns, at)
 
 
-def _names(path: Path) -> list[str]:
-    return list(_tried(path, lambda: pl.scan_parquet(path, **PLAIN).collect_schema()))
+def _footer(path: Path) -> Footer:
+    try:
+        footer = read_footer(path)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except BadFooter as error:
+        raise _damaged(path, str(error)) from None
+    doubled = [name for name, count in Counter(footer.names).items() if count > 1]
+    if doubled:
+        raise DataError(f"{path}: column names must differ; {listed(doubled)} occurs twice. Rename one.")
+    return footer
 
 
-def _refuse_bombs(paths: Sequence[Path], n_columns: int) -> None:
-    """A file of a few bytes can hold any number of equal rows."""
-    n = sum(_tried(path, partial(_n_rows, path)) for path in paths)
-    if 8 * n * n_columns > byte_limit():
-        raise too_large(str(paths[0]), f"{n} rows × {n_columns} columns need", 8 * n * n_columns, byte_limit())
-
-
-def _n_rows(path: Path) -> int:
-    return int(pl.scan_parquet(path, **PLAIN).select(pl.len()).collect().item())
+def _refuse_bombs(paths: Sequence[Path], footers: Sequence[Footer], needed: Sequence[str]) -> None:
+    """A file of a few bytes can hold any number of equal rows, or long texts."""
+    for path, footer in zip(paths, footers, strict=True):
+        absent = set(needed) - set(footer.names)
+        if absent:
+            raise DataError(f"{path}: parts of one table must have the same columns; {min(absent)!r} is missing here.")
+    n, limit = sum(footer.n_rows for footer in footers), byte_limit()
+    if 8 * n * len(needed) > limit:
+        raise too_large(str(paths[0]), f"{n} rows × {len(needed)} columns need", 8 * n * len(needed), limit)
+    unpacked = sum(footer.sizes[name] for footer in footers for name in needed)
+    if unpacked > limit:
+        raise too_large(str(paths[0]), f"{n} rows unpack to", unpacked, limit)
 
 
 def _load(path: Path, needed: Sequence[str]) -> pl.DataFrame:
-    absent = set(needed) - set(_names(path))
-    if absent:
-        raise DataError(f"{path}: parts of one table must have the same columns; {min(absent)!r} is missing here.")
+    reason = parquet_trial.failure(path, needed)
+    if reason:
+        raise _damaged(path, reason)
     return _tried(path, lambda: pl.read_parquet(path, columns=list(needed), **PLAIN))
+
+
+def _damaged(path: Path, reason: str) -> DataError:
+    first = reason.strip().splitlines()[0] if reason.strip() else "no reason given"
+    return DataError(
+        f"{path}: is not a Parquet file, or is damaged or cut short, or has types that cannot be read "
+        f"({shown_reason(first)}). Write or download it again."
+    )
 
 
 def _tried(path: Path, load: Callable[[], T]) -> T:
@@ -83,18 +108,14 @@ def _tried(path: Path, load: Callable[[], T]) -> T:
             return load()
     except OSError as error:
         raise unreadable(path, error) from None
-    except pl.exceptions.DuplicateError as error:
-        raise DataError(f"{path}: column names must differ ({_reason(error)}). Rename one.") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
-        raise DataError(
-            f"{path}: is not a Parquet file, or is damaged or cut short, or has types that cannot be read "
-            f"({_reason(error)}). Write or download it again."
-        ) from None
+        raise _damaged(path, str(error) or type(error).__name__) from None
 
 
-def _reason(error: BaseException) -> str:
-    first = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return first if len(first) <= LONGEST else first[: LONGEST - 1] + "…"
+def shown_reason(reason: str) -> str:
+    """Shorten a library's reason, without what a terminal would act on."""
+    plain = "".join(mark if mark.isprintable() else "?" for mark in reason)
+    return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
 
 
 @contextmanager

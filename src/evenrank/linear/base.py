@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, DataError
 from evenrank.linear.scores import linear_scores
 from evenrank.rankers import model_file
 from evenrank.rankers.base import BaseRanker
@@ -21,6 +21,7 @@ class LinearRanker(BaseRanker):
     intercept_: float
     group_offset_: NDArray[np.float64] | None = None
     group_shares_: NDArray[np.float64] | None = None
+    resolution_: float = 0.0
 
     def predict(self, X: Any, sensitive_features: ArrayLike | None = None) -> NDArray[np.float64]:
         """Score rows.
@@ -57,6 +58,7 @@ class LinearRanker(BaseRanker):
             "weights": dict(zip(self.feature_names_, np.asarray(self.coef_).tolist(), strict=True)),
             "group_offset": None if offset is None else offset.tolist(),
             "group_shares": None if shares is None else shares.tolist(),
+            "resolution": float(self.resolution_),
         }
         model_file.write(model_file.header(self) | content, path)
 
@@ -84,6 +86,10 @@ class LinearRanker(BaseRanker):
         ranker.coef_ = model_file.numbers("weights", list(weights.values()), len(weights), name=name)
         intercept = model_file.need(content, "intercept", int, float, name=name)
         ranker.intercept_ = float(model_file.numbers("intercept", [intercept], 1, name=name)[0])
+        step = content.get("resolution", 0.0)  # older files have none
+        ranker.resolution_ = float(model_file.numbers("resolution", [step], 1, name=name)[0])
+        if ranker.resolution_ < 0:
+            raise DataError(f"{name}: 'resolution' must be at least 0; got {step}.")
         ranker.group_names_ = groups
         ranker._remember_features(ranker.feature_names_)
         if content.get("group_offset") is not None or getattr(ranker, "group_aware", False):
@@ -107,3 +113,4 @@ class _Fitted:
         self.group_names = ranker.group_names_
         self.group_offset = None if ranker.group_offset_ is None else ranker.group_offset_[None, :]
         self.shares = ranker.group_shares_
+        self.resolution = np.array([ranker.resolution_])

@@ -14,7 +14,7 @@ from evenrank.linear.descent import Term
 from evenrank.linear.design import Design
 from evenrank.losses import Loss
 from evenrank.progress import Progress
-from evenrank.rounding import beyond_rounding, rounding
+from evenrank.rounding import beyond_rounding, resolution, rounding
 
 NEWTON_STEPS = 100
 
@@ -28,6 +28,7 @@ class Solution:
     residual: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     multipliers: NDArray[np.float64] | None = None
     steps: int = 0
+    resolution: NDArray[np.float64] | None = None
     problems: tuple[tuple[Whitened, NDArray[np.float64]], ...] = ()
 
     def __post_init__(self) -> None:
@@ -42,7 +43,7 @@ def exact(
     second, cross = design.quadratic()
     noise = _rounding_of_weights(second + np.diag(design.ridge), cross)
     columns = len(design.spread)  # the intercept, if any, follows
-    thetas, strengths, residuals, multipliers, problems = [], [], [], [], []
+    thetas, strengths, residuals, multipliers, steps, problems = [], [], [], [], [], []
     for term in design.terms():
         alpha = alphas
         if loss.quadratic:
@@ -69,12 +70,15 @@ def exact(
         strengths.append(alpha)
         residuals.append(np.maximum(np.abs(slope).max(axis=1), np.abs(off).max(axis=1, initial=0)))
         multipliers.append(u * share[:, None])
+        within = term.rows[:, :columns] if design.scope == "per_query" else term.rows[:0, :columns]
+        steps.append(_score_steps(theta[:, :columns], second[:columns, :columns], within))
     J = max(u.shape[1] for u in multipliers)
     return Solution(
         np.concatenate(thetas),
         np.concatenate(strengths),
         np.concatenate(residuals),
         np.concatenate([np.pad(u, ((0, 0), (0, J - u.shape[1]))) for u in multipliers]),
+        resolution=np.concatenate(steps),
         problems=tuple(problems),
     )
 
@@ -101,6 +105,19 @@ def _rounding_of_weights(H: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64
     """How large weights, (width,), may come out that should be 0: the rounding of what was taken away from y."""
     white = Whitened.of(H, b, np.zeros((0, len(b))))
     return np.asarray(rounding(len(b)) * np.linalg.norm(white.y) * np.abs(white.L).sum(axis=1))
+
+
+def _score_steps(theta: NDArray[Any], second: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.float64]:
+    """The resolution of each model's scores, (models,); 0 for a model that holds none of these gaps at 0.
+
+    The gaps, (J, columns), are those within queries. Many are between two rows: held at 0 they tie the two, in
+    mathematics, while the computed scores are apart by rounding, which must not say who is above.
+    """
+    largest = np.abs(theta).max(axis=1, initial=0)
+    unit = theta / np.where(largest > 0, largest, 1)[:, None]  # whose squares do not overflow
+    step = resolution(largest * np.sqrt(np.maximum(((unit @ second) * unit).sum(axis=1), 0)))
+    held = (np.abs(theta @ rows.T) <= step[:, None]) & rows.any(axis=1)
+    return np.where(held.any(axis=1), step, 0.0)
 
 
 def vanishing_strength(white: Whitened, weight: NDArray[np.float64]) -> float:

@@ -78,6 +78,9 @@ class FairnessPath:
         Each group's share of the training rows if group-aware, (G,).
     steps : int
         The number of steps (gd) or batches (sgd).
+    resolution : ndarray or None
+        The step that scores are rounded to, (models,): some 1e-10 of their deviation where the exact solver holds a gap
+        within a query at 0, which may tie two rows, and 0 (as they come) for all other models.
     problems : tuple
         The whitened problem of each grouping and notion, for `alpha_star`.
     """
@@ -93,6 +96,7 @@ class FairnessPath:
     group_offset: NDArray[np.float64] | None = None
     shares: NDArray[np.float64] | None = None
     steps: int = 0
+    resolution: NDArray[np.float64] | None = None
     problems: tuple[tuple[Whitened, NDArray[np.float64]], ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
@@ -290,6 +294,7 @@ def fairness_path(
         group_offset=None if offset is None else np.tile(offset, (copies, 1)),
         shares=group_shares(data) if group_aware else None,
         steps=solved.steps,
+        resolution=None if solved.resolution is None else np.tile(solved.resolution, copies),
         problems=solved.problems if penalised else (),
     )
 

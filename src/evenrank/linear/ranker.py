@@ -74,6 +74,8 @@ class FairLinearRanker(LinearRanker):
         The names of the features and groups in training.
     group_offset_ : ndarray or None
         What is added to each group's scores if group-aware, (G,).
+    resolution_ : float
+        The step that scores are rounded to, see `FairnessPath`; 0 where they are not.
 
     Examples
     --------
@@ -208,6 +210,7 @@ class FairLinearRanker(LinearRanker):
         self.group_names_ = data.group_names
         self.group_offset_ = None if path.group_offset is None else path.group_offset[chosen]
         self.group_shares_ = path.shares
+        self.resolution_ = 0.0 if path.resolution is None else float(path.resolution[chosen])
         self.violation_ = top_violation(self.predict(data), data, spec, across=self.across)
         return self
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from evenrank.data import RankingData
 from evenrank.rankers.matching import match_features, match_groups
 from evenrank.rankers.row_products import row_products
+from evenrank.rounding import to_resolution
 
 
 class Linear(Protocol):
@@ -27,6 +28,8 @@ class Linear(Protocol):
     def group_offset(self) -> NDArray[np.float64] | None: ...
     @property
     def shares(self) -> NDArray[np.float64] | None: ...
+    @property
+    def resolution(self) -> NDArray[np.float64] | None: ...
 
 
 def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
@@ -53,4 +56,4 @@ def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
         assert model.shares is not None
         unknown = (model.shares * model.group_offset).sum(axis=1)
         out += np.vstack([model.group_offset.T, unknown])[match_groups(data, model.group_names)]
-    return out
+    return out if model.resolution is None else to_resolution(out, model.resolution)

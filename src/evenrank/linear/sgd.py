@@ -13,7 +13,7 @@ from evenrank.centering import centered
 from evenrank.contrasts import Contrast
 from evenrank.data import RankingData
 from evenrank.design_columns import contrast_rows, group_indicators, group_shares
-from evenrank.linear.descent import capped_step, diverged, still_diverged, warn_diverged
+from evenrank.linear.descent import LAST, capped_step, diverged, still_diverged, warn_diverged
 from evenrank.linear.design import Design
 from evenrank.losses import Loss
 from evenrank.notions import Cells
@@ -53,13 +53,15 @@ def train(
     again in the longest steps that are stable.
     """
     rate = schedule.learning_rate
-    theta, rise, taken = _passes(design, settings, alphas, loss, schedule, progress=progress)
+    last, rise, taken = _passes(design, settings, alphas, loss, schedule, progress=progress)
+    theta = last[-1]
     strengths = np.tile(alphas, len(theta) // len(alphas))
     if rise is not None:
         gamma = np.zeros(len(theta))
         if rate * alphas.max() > HARMLESS:
+            # What jumps to and fro passes 0 now and then.
             with np.errstate(over="ignore", invalid="ignore"):
-                gamma = _whole_gamma(design, settings, theta)
+                gamma = np.max([_whole_gamma(design, settings, at) for at in last], axis=0)
         at_0 = design.start(loss)
         # Small batches are worse than scores of 0 by chance, but not by as much again.
         lost = diverged(at_0, rise - at_0, strengths, gamma)
@@ -67,7 +69,7 @@ def train(
             warn_diverged("sgd", lost, strengths, rate)
             some = lost.reshape(-1, len(alphas)).any(axis=0)
             stable, _, _ = _passes(design, settings, alphas[some], loss, schedule, capped=True)
-            theta[np.tile(some, len(theta) // some.size)] = stable
+            theta[np.tile(some, len(theta) // some.size)] = stable[-1]
     if not np.isfinite(theta).all():
         raise still_diverged("sgd", rate)
     return theta, taken
@@ -83,8 +85,11 @@ def _passes(
     *,
     capped: bool = False,
     progress: Progress | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int]:
-    """Θ, by how much the loss of the last epoch's batches is above that of scores 0 (None if interrupted), batches."""
+) -> tuple[list[NDArray[np.float64]], NDArray[np.float64] | None, int]:
+    """The last few Θ, the number of batches, and between them how far the loss of the last epoch's is above scores 0's.
+
+    That is None where training was interrupted.
+    """
     data, rate = design.data, schedule.learning_rate
     dtype: Any = np.float64 if data.features.dtype == np.float64 else np.float32
     columns = len(design.center)
@@ -102,6 +107,7 @@ def _passes(
     batches = -(-data.n_queries // schedule.batch_queries)
     rise = np.zeros(weights.shape[1])
     taken = 0
+    last: list[NDArray[Any]] = []
     try:
         for epoch in range(schedule.epochs):
             shuffled = data.sorted_queries[rng.permutation(data.n_queries)]
@@ -143,13 +149,15 @@ def _passes(
                 if design.width > columns:
                     intercept -= dtype(step) * slope.sum(axis=0)
                 taken += 1
+                if taken > batches * schedule.epochs - LAST:
+                    last.append(np.vstack([weights, intercept]))
                 if progress is not None:
                     progress(taken / (batches * schedule.epochs))
     except KeyboardInterrupt:
         warn_interrupted(taken, batches * schedule.epochs, "batches")
     whole = taken == batches * schedule.epochs
-    theta = np.vstack([weights, intercept]).T[:, : design.width].astype(np.float64)
-    return theta, rise if whole else None, taken
+    each = last if whole else [np.vstack([weights, intercept])]
+    return [at.T[:, : design.width].astype(np.float64) for at in each], rise if whole else None, taken
 
 
 def _whole_gamma(design: Design, settings: Sequence[Cells], theta: NDArray[np.float64]) -> NDArray[np.float64]:

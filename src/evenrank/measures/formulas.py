@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.contrasts import Contrast
 from evenrank.measures.evaluation import Evaluation, divide
 
 
@@ -59,17 +60,21 @@ def mrr(ev: Evaluation, k: int | None) -> NDArray[Any]:
 
 def gap_per_query(ev: Evaluation, notion: str, values: NDArray[Any]) -> NDArray[Any]:
     """Γ of each query alone; NaN where one of its strata lacks a group."""
-    contrast = ev.contrast(notion, "per_query")
-    strata, queries, _ = contrast.cell_weight.shape
+    return gap_by_unit(ev.contrast(notion, "per_query"), values)
+
+
+def gap_by_unit(contrast: Contrast, values: NDArray[Any]) -> NDArray[Any]:
+    """Γ of each unit of a contrast alone, (units,) or (units, models); NaN where one of its strata lacks a group."""
+    strata, units, _ = contrast.cell_weight.shape
     pairs = contrast.pairs
     size = np.abs(contrast.gaps(values))
-    blocks = np.full((strata * queries, *size.shape[1:]), np.nan)
+    blocks = np.full((strata * units, *size.shape[1:]), np.nan)
     starts = np.flatnonzero(np.diff(pairs.block, prepend=-1))
     if len(starts):
         combined = np.maximum.reduceat(size, starts) if pairs.across == "max" else np.add.reduceat(size, starts)
         count = 1 if pairs.across == "max" else np.diff(np.append(starts, len(pairs.block)))
         blocks[pairs.block[starts]] = (combined.T / count).T
-    return np.asarray(blocks.reshape(strata, queries, *size.shape[1:]).mean(axis=0))
+    return np.asarray(blocks.reshape(strata, units, *size.shape[1:]).mean(axis=0))
 
 
 def ratio(rates: NDArray[Any], present: NDArray[np.bool_]) -> NDArray[Any]:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from evenrank.errors import DataError
+from evenrank.methods.method import IN, POST
 from evenrank.methods.registry import METHODS
+from evenrank.methods.reranked import KIND, RerankedRanker
 from evenrank.rankers import model_file
 from evenrank.rankers.content import short
 
@@ -22,8 +24,8 @@ def load(path: str | PathLike[str]) -> Any:
 
     Returns
     -------
-    FairLinearRanker, DELTR, FairLGBMRanker, FairXGBRanker or FairNeuralRanker
-        The ranker, ready to predict. Only the library that it needs is imported.
+    ranker or re-ranker
+        What was saved, ready to predict or to re-rank. Only the library that it needs is imported.
 
     Examples
     --------
@@ -36,9 +38,33 @@ def load(path: str | PathLike[str]) -> Any:
     >>> bool((again.predict(data) == ranker.predict(data)).all())
     True
     """
-    content = model_file.read(path)
-    name, kind = Path(path).name, content.get("kind")
+    return _from_content(model_file.read(path), Path(path).name)
+
+
+def _from_content(content: dict[str, Any], name: str) -> Any:
+    kind = content.get("kind")
     method_of = {method.home[1]: method for method in METHODS.values() if method.saves}
+    if kind == KIND:
+        return _reranked(content, name)
     if not isinstance(kind, str) or kind not in method_of:
-        raise DataError(f"{name} holds a {short(kind)}; this evenrank knows {', '.join(method_of)}.")
+        raise DataError(f"{name} holds a {short(kind)}; this evenrank knows {', '.join([*method_of, KIND])}.")
     return method_of[kind].ranker_class().from_content(content, name)
+
+
+def _reranked(content: dict[str, Any], name: str) -> RerankedRanker:
+    """The two models of a file, which must be a ranker and a re-ranker."""
+    kinds = {"base": IN, "reranker": POST}
+    parts = {key: model_file.need(content, key, dict, name=name) for key in kinds}
+    for key, part in parts.items():
+        known = [method.home[1] for method in METHODS.values() if method.saves and method.kind == kinds[key]]
+        if part.get("kind") not in known:
+            raise DataError(
+                f"{name}: {key!r} must be one of {', '.join(dict.fromkeys(known))}; got {short(part.get('kind'))}."
+            )
+    adapt = model_file.need(content, "parameters", dict, name=name).get("adapt")
+    base, reranker = (_from_content(part, name) for part in parts.values())
+    if not isinstance(adapt, bool) or (adapt and not hasattr(reranker, "adapt")):
+        raise DataError(
+            f"{name}: 'adapt' must be true or false, and false if the re-ranker cannot; got {short(adapt)}."
+        )
+    return RerankedRanker(base, reranker, adapt=adapt)

@@ -113,14 +113,28 @@ class Strength:
         What a larger value asks for, in a few words.
     grid : Callable
         Its default values; 0 is the method's baseline.
-    below : float
-        Values are smaller than this.
+    below, most : float
+        Values are smaller than the one and at most the other.
+    full : Callable, optional
+        The strength to take where none is chosen, of the rows to train on.
+    full_meaning : str
+        What that strength is, in a few words.
     """
 
     name: str
     meaning: str
     grid: Callable[[], NDArray[np.float64]]
     below: float = np.inf
+    most: float = np.inf
+    full: Callable[[RankingData], float] | None = None
+    full_meaning: str = ""
+
+    @property
+    def range(self) -> str:
+        """The values it may have, in words; "" if any from 0 on."""
+        if np.isfinite(self.below):
+            return f"below {self.below:g}"
+        return f"at most {self.most:g}" if np.isfinite(self.most) else ""
 
 
 @dataclass(frozen=True)
@@ -155,6 +169,10 @@ class Method:
         It trains for a notion; otherwise one run serves all.
     by_k : bool
         It is run anew for each cut-off.
+    by_name : bool
+        It runs where it is named only; "all" leaves it out, because it takes too long.
+    in_turn : bool
+        It serves list after list, which takes its time: a bench runs it at full strength only.
     extra : str
         The optional dependency it needs.
     saves : bool
@@ -178,6 +196,8 @@ class Method:
     larger: bool = False
     by_notion: bool = False
     by_k: bool = False
+    by_name: bool = False
+    in_turn: bool = False
     extra: str = ""
     saves: bool = True
     with_settings: Mapping[str, Any] = field(default_factory=dict)

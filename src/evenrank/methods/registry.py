@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.data import RankingData
 from evenrank.linear.path import strength_grid
 from evenrank.methods import runs
-from evenrank.methods.method import IN, POST, Method, Sees, Strength
+from evenrank.methods.method import IN, POST, Method, Sees, Strength, larger_group
+from evenrank.rankers.matching import protected_code
 
 
 def share_grid() -> NDArray[np.float64]:
@@ -20,13 +24,55 @@ def gain_grid() -> NDArray[np.float64]:
     return np.array([0.0, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0])
 
 
-ALPHA = Strength("alpha", "weight of evenness in training", strength_grid)
-GAMMA = Strength("gamma", "weight of evenness in training", strength_grid)
-GAIN = Strength("gain", "how hard the running gap is pushed back", gain_grid)
-SHARE = Strength("p", "share asked for", share_grid, below=1)
+def part_grid() -> NDArray[np.float64]:
+    """List the parts 0, 0.1, …, 1 of a full change."""
+    return np.arange(11) / 10
+
+
+def path_end(train: RankingData) -> float:
+    """Give a strength far beyond α*, from which on an exact path is constant."""
+    return 1e6
+
+
+def protected_share(train: RankingData) -> float:
+    """Give the protected group's share of the rows, which FA*IR then asks for in every prefix."""
+    return float((train.group == protected_code(train, None)).mean())
+
+
+def larger_share(train: RankingData) -> float:
+    """Give the largest group's share of the rows."""
+    return float((train.group == train.group_names.index(larger_group(train))).mean())
+
+
+def default_gain(train: RankingData) -> float:
+    """Give the gain that a controller has where none is asked for."""
+    from evenrank.rerankers.controller import GAIN
+
+    return GAIN
+
+
+def whole_change(train: RankingData) -> float:
+    """Give the strength that asks for the whole change."""
+    return 1.0
+
+
+WEIGHT = "weight of evenness in training"
+ALPHA = Strength("alpha", WEIGHT, strength_grid, full=path_end, full_meaning="α*: the training gap is 0")
+GAMMA = Strength("gamma", WEIGHT, strength_grid)
+PUSH = Strength(
+    "gain", "how hard the running gap is pushed back", gain_grid, full=default_gain, full_meaning="its default"
+)
+# Trees and networks have no end of a path.
+PENALTY = Strength("alpha", WEIGHT, strength_grid)
+SHARE = Strength("p", "share asked for", share_grid, below=1, full=protected_share, full_meaning="the group's share")
+LARGER_SHARE = replace(SHARE, full=larger_share)
+PART = Strength("strength", "part of the full change", part_grid, most=1, full=whole_change, full_meaning="1")
+THETA = replace(PART, name="theta")
 
 BLIND, AWARE = Sees(), Sees(group_at_serving=True)
 RERANKS = Sees(group_at_training=False, group_at_serving=True, labels=False)
+ADAPTS = Sees(group_at_serving=True, other_lists=True)
+UNLABELLED = Sees(group_at_serving=True, labels=False)
 
 # Options of the commands, by the parameter's name.
 FAIRNESS = ("notion", "alpha", "max_violation", "target", "k")
@@ -80,7 +126,7 @@ def _fastar(name: str, label: str, title: str, *, adjust: bool = True, larger: b
         title,
         kind=POST,
         model="",
-        strength=SHARE,
+        strength=LARGER_SHARE if larger else SHARE,
         sees=RERANKS,
         home=("evenrank.rerankers.fastar", "FAStar"),
         run=runs.fastar,
@@ -90,6 +136,50 @@ def _fastar(name: str, label: str, title: str, *, adjust: bool = True, larger: b
         larger=larger,
         by_k=True,
         saves=False,
+    )
+
+
+def _offset(name: str, label: str, title: str, sees: Sees) -> Method:
+    return Method(
+        name,
+        label,
+        title,
+        kind=POST,
+        model="",
+        strength=PART,
+        sees=sees,
+        home=("evenrank.rerankers.offset", "GroupOffset"),
+        run=runs.offset,
+        knobs=("notion", "strength", "k"),
+        settings=("max_ndcg_loss", *TRAINING),
+        by_notion=True,
+        by_k=True,
+    )
+
+
+def _mapped(
+    name: str,
+    label: str,
+    title: str,
+    home: tuple[str, str],
+    strength: Strength,
+    sees: Sees,
+    *,
+    knobs: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (),
+) -> Method:
+    return Method(
+        name,
+        label,
+        title,
+        kind=POST,
+        model="",
+        strength=strength,
+        sees=sees,
+        home=home,
+        run=runs.mapped,
+        knobs=(strength.name, *knobs),
+        settings=(*settings, *TRAINING),
     )
 
 
@@ -103,7 +193,7 @@ def _boosted(name: str, label: str, title: str, home: tuple[str, str], **quiet: 
         home=home,
         run=runs.boosted,
         kind=IN,
-        strength=ALPHA,
+        strength=PENALTY,
         sees=BLIND,
         knobs=(*FAIRNESS, "scope"),
         settings=None,
@@ -146,6 +236,22 @@ METHODS = {
         _deltr(
             "deltr_larger", "DELTR, larger protected", "DELTR with the larger group as the protected one", larger=True
         ),
+        Method(
+            "deltr_published",
+            "DELTR, published",
+            "DELTR as its package trains it: the protected flag as a feature, 3000 steps, one model at a time",
+            kind=IN,
+            model="linear",
+            strength=GAMMA,
+            sees=AWARE,
+            home=("evenrank.linear.deltr", "DELTR"),
+            run=runs.deltr_published,
+            knobs=(),
+            settings=("max_iter", "learning_rate"),
+            fixed={"reference": True},
+            by_name=True,
+            saves=False,
+        ),
         _fastar("fastar", "FA*IR", "FA*IR: a minimum of protected items in every prefix, significance adjusted"),
         _fastar("fastar_unadjusted", "FA*IR, unadjusted", "FA*IR without the adjustment", adjust=False),
         _fastar(
@@ -157,7 +263,7 @@ METHODS = {
             "lists served in turn, each shifted against the gap of those before it",
             kind=POST,
             model="",
-            strength=GAIN,
+            strength=PUSH,
             sees=Sees(group_at_serving=True, other_lists=True),
             home=("evenrank.rerankers.controller", "FairController"),
             run=runs.controller,
@@ -165,7 +271,41 @@ METHODS = {
             settings=("value", "limit", "memory", *TRAINING),
             by_notion=True,
             by_k=True,
+            in_turn=True,
             saves=False,
+        ),
+        _offset("offset", "offset", "one number per group added to its scores, chosen on the top k", AWARE),
+        _offset(
+            "offset_adaptive",
+            "offset, adaptive",
+            "as offset, chosen anew on the lists to be ranked, without labels",
+            ADAPTS,
+        ),
+        _mapped(
+            "quantile_match",
+            "quantile match",
+            "protected items get the others' score of the same percentile",
+            ("evenrank.rerankers.quantiles", "QuantileMatch"),
+            PART,
+            UNLABELLED,
+            knobs=("protected",),
+        ),
+        _mapped(
+            "quantile_barycentre",
+            "quantile barycentre",
+            "groups' scores moved to their common distribution (CFA)",
+            ("evenrank.rerankers.quantiles", "QuantileBarycentre"),
+            THETA,
+            UNLABELLED,
+        ),
+        _mapped(
+            "eopp_transform",
+            "opportunity transform",
+            "relevant items of all groups get one distribution of scores",
+            ("evenrank.rerankers.opportunity", "EqualOpportunityTransform"),
+            PART,
+            AWARE,
+            settings=("n_quantiles",),
         ),
         _boosted(
             "lightgbm",
@@ -186,7 +326,7 @@ METHODS = {
             home=("evenrank.torch", "FairNeuralRanker"),
             run=runs.neural,
             kind=IN,
-            strength=ALPHA,
+            strength=PENALTY,
             sees=BLIND,
             knobs=(*FAIRNESS, "scope", "verbose"),
             settings=None,

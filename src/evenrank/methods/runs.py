@@ -9,10 +9,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evenrank.data import RankingData
+from evenrank.errors import DataError
 from evenrank.linear.path import FairnessPath, fairness_path
 from evenrank.methods.method import ANY, Method, Part, Task, larger_group, refusals
 from evenrank.rankers.matching import protected_code
+from evenrank.rerankers.scored_lists import ScoredLists
 
 
 def regularized(method: Method, task: Task) -> Iterator[Part]:
@@ -49,7 +53,10 @@ def group_aware(method: Method, task: Task) -> Iterator[Part]:
 def _some(path: FairnessPath, models: slice) -> FairnessPath:
     offset = None if path.group_offset is None else path.group_offset[models]
     alphas, intercept = path.alphas[models], path.intercept[models]
-    return replace(path, coef=path.coef[models], intercept=intercept, alphas=alphas, group_offset=offset)
+    step = None if path.resolution is None else path.resolution[models]
+    return replace(
+        path, coef=path.coef[models], intercept=intercept, alphas=alphas, group_offset=offset, resolution=step
+    )
 
 
 def deltr(method: Method, task: Task) -> Iterator[Part]:
@@ -62,11 +69,33 @@ def deltr(method: Method, task: Task) -> Iterator[Part]:
         yield Part(grouping, ANY, None, path.scores(test))
 
 
+def deltr_published(method: Method, task: Task) -> Iterator[Part]:
+    """Train each strength as the published package does, which sees the protected flag as a feature.
+
+    It divides by the number of a list's items of each group, so that lists that lack one cannot be trained on.
+    """
+    for grouping, (rows, test) in enumerate(zip(task.train, task.test, strict=True)):
+        code = protected_code(rows, None)
+        members = np.add.reduceat(rows.group == code, rows.query_ptr[:-1])
+        train = rows.take((members > 0) & (members < rows.lengths))
+        flagged = [
+            replace(
+                data,
+                features=np.column_stack([np.asarray(data.features, float), data.group == code]),
+                feature_names=(*data.feature_names, "protected"),
+            )
+            for data in (train, test)
+        ]
+        protected = rows.group_names[code]
+        options = {"random_state": task.seed, "protected": protected, **method.fixed, **task.settings}
+        rankers = [method.ranker_class()(gamma=gamma, **options) for gamma in task.strengths.tolist()]
+        scores = [ranker.fit(flagged[0]).predict(flagged[1]) for ranker in rankers]
+        yield Part(grouping, ANY, None, np.stack(scores, axis=1))
+
+
 def fastar(method: Method, task: Task) -> Iterator[Part]:
     """Re-rank the strength-0 model's scores by the table for k; share 0 leaves them alone."""
-    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
-    of_fastar = {name: options.pop(name) for name in ("significance",) if name in options}
-    plain = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options).scores(task.test[0])[:, 0]
+    of_fastar, _, plain = _base_scores(task, ("significance",))
     shares = task.strengths > 0
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         protected = larger_group(train) if method.larger else train.group_names[protected_code(train, None)]
@@ -83,10 +112,7 @@ def controller(method: Method, task: Task) -> Iterator[Part]:
 
     A controller that served the training lists says where to start and what chance of being relevant a score means.
     """
-    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
-    of_controller = {name: options.pop(name) for name in ("value", "limit", "memory") if name in options}
-    path = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options)
-    learned, plain = path.scores(task.train[0])[:, 0], path.scores(task.test[0])[:, 0]
+    of_controller, learned, plain = _base_scores(task, ("value", "limit", "memory"))
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         for notion, k in product(task.notions, task.ks):
             pilot = method.ranker_class()(notion, k, **of_controller).fit(learned, train)
@@ -97,6 +123,44 @@ def controller(method: Method, task: Task) -> Iterator[Part]:
                 for gain in task.strengths.tolist()
             ]
             yield Part(grouping, notion, k, np.stack(columns, axis=1))
+
+
+def offset(method: Method, task: Task) -> Iterator[Part]:
+    """Re-rank by offsets chosen on the base ranker's training scores, for each notion and cut-off.
+
+    Methods that see other lists choose them anew on the test lists, without labels.
+    """
+    options, trained, plain = _base_scores(task, ("max_ndcg_loss",))
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        if test.group_names != train.group_names:
+            raise DataError(f"{method.name} must know the groups to be ranked, {list(test.group_names)}.")
+        lists, to_rank = ScoredLists.of(trained, train), ScoredLists.of(plain, test)
+        for notion, k in product(task.notions, task.ks):
+            reranker = method.ranker_class()(notion, k, **method.fixed, **options).fit_lists(lists)
+            if method.sees.other_lists:
+                reranker = reranker.adapt_lists(to_rank)
+            yield Part(grouping, notion, k, reranker.along(to_rank, task.strengths))
+
+
+def mapped(method: Method, task: Task) -> Iterator[Part]:
+    """Re-rank by maps of scores learned on the base ranker's training scores."""
+    options, trained, plain = _base_scores(task, ("n_quantiles",))
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        reranker = method.ranker_class()(**method.fixed, **options).fit(trained, train)
+        yield Part(grouping, ANY, None, _at_strengths(reranker, plain, test, task))
+
+
+def _base_scores(task: Task, own: tuple[str, ...]) -> tuple[dict[str, Any], NDArray[Any], NDArray[Any]]:
+    """The settings of the re-ranker itself, and the strength-0 model's scores of the training and the test rows."""
+    options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
+    of_reranker = {name: options.pop(name) for name in own if name in options}
+    path = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options)
+    return of_reranker, path.scores(task.train[0])[:, 0], path.scores(task.test[0])[:, 0]
+
+
+def _at_strengths(reranker: Any, scores: NDArray[Any], data: RankingData, task: Task) -> NDArray[Any]:
+    """Re-ranked scores, (n, strengths)."""
+    return np.stack([reranker.at(strength).rerank(scores, data) for strength in task.strengths.tolist()], axis=1)
 
 
 def boosted(method: Method, task: Task) -> Iterator[Part]:

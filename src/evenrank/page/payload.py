@@ -15,7 +15,7 @@ from evenrank.experiment.trials import Sweep
 from evenrank.methods.method import ANY
 from evenrank.methods.registry import METHODS
 from evenrank.page.words import MEANING, Rates, story
-from evenrank.wording import SHORT_TITLES, spoken
+from evenrank.wording import SHORT_TITLES, no_formula, spoken
 
 DIGITS = 6
 TITLE = 160  # characters of a query's or item's text
@@ -44,8 +44,8 @@ def payload(sweep: Sweep) -> dict[str, Any]:
         for grouping in sweep.groupings
     ]
     return {
-        "groupings": [spoken(name) or "groups" for name in sweep.groupings],
-        "groups": [list(sweep.about.shares_of(grouping)) for grouping in sweep.groupings],
+        "groupings": [no_formula(spoken(name)) or "groups" for name in sweep.groupings],
+        "groups": [[no_formula(name) for name in sweep.about.shares_of(grouping)] for grouping in sweep.groupings],
         "methods": [_method(sweep, name) for name in sweep.methods],
         "notions": [{"name": spoken(name), "meaning": MEANING.get(name, "")} for name in sweep.notions],
         "ks": list(sweep.ks),
@@ -275,7 +275,7 @@ def _method(sweep: Sweep, name: str) -> dict[str, Any]:
             if len(grid):
                 return {
                     "name": spoken(name),
-                    "title": known.title if known else "",
+                    "title": f"{known.title}; it {known.sees}" if known else "",
                     "knob": known.strength.meaning if known else "",
                     "grid": numbers(grid),
                 }

@@ -163,4 +163,4 @@ def _method(sweep: Sweep, name: str) -> str:
     swept = f"{len(strengths)} strengths, {strengths[0]:.3g} to {strengths[-1]:.3g}"
     settings = sweep.about.settings.get(name)
     extra = "".join(f"; {option} {value}" for option, value in (settings or {}).items())
-    return f"{known.title}; {swept}{extra}" if known else swept + extra
+    return f"{known.title}; it {known.sees}; {swept}{extra}" if known else swept + extra

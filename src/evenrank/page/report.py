@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from evenrank.errors import one_line
 from evenrank.experiment.sweep import sweep
 from evenrank.experiment.trials import Sweep
+from evenrank.methods.registry import METHODS
 from evenrank.page.notices import with_notices
 from evenrank.page.payload import payload, repeats, start
 from evenrank.page.provenance import DECISIONS, how_made, how_sure, promises
@@ -189,6 +190,9 @@ def _summary(sweep: Sweep, grouping_number: int, quality_number: int) -> Summary
         "At no loss: at the strength with the smallest gap whose quality is not significantly worse than without "
         f"mitigation. Mean reduction: over all strengths at no significant quality loss.{by}"
     )
+    if several:
+        seen = [f"{spoken(name)} {METHODS[name].sees}" for name in sweep.methods if name in METHODS]
+        note += f" What the methods may see: {', '.join(seen)}."
     return Summary(grouping_number, quality_number, Table("Summary", head, rows, words=2 if several else 1), note)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
-from evenrank.errors import DataWarning
 from evenrank.experiment.examples import Titles
 from evenrank.experiment.plan import QUALITIES
-from evenrank.experiment.select import select
 from evenrank.experiment.sweep import sweep
 from evenrank.experiment.trials import Sweep
 from evenrank.io.files import write_whole
@@ -25,8 +22,8 @@ from evenrank.methods.registry import METHODS
 from evenrank.paper import printed as paper
 from evenrank.paper import summary
 from evenrank.paper.front import best_columns
-from evenrank.paper.tables import SUFFIXES, Row, Table
-from evenrank.wording import percent, short_title, spoken
+from evenrank.paper.honest import honest
+from evenrank.paper.tables import SUFFIXES, Table
 
 NOTIONS = ("equal_opportunity", "demographic_parity", "equalized_odds")  # in the paper's order
 KS = (1, 2, 3, 4, 5)
@@ -37,6 +34,8 @@ OTHER_METHODS = ("deltr_aware", "deltr_larger", "fastar_unadjusted", "fastar_lar
 # Everything whose front may be the strongest, along a fine path to its end.
 FRONT_METHODS = ("amortized", "amortized_aware")
 FINE = 60
+PUBLISHED = "deltr_published"
+SEEDS = 10  # divisions into folds that the honest table averages over
 
 Progress = Callable[[float], None]
 
@@ -98,6 +97,8 @@ class Reproduction:
         The sweep of the methods.
     front : Sweep or None
         The finer sweep for the strongest front, if there is one.
+    published : Sweep or None
+        DELTR as its package trains it, if it was run.
     tables : mapping
         File name without suffix → table.
     """
@@ -105,22 +106,23 @@ class Reproduction:
     experiment: Experiment
     result: Sweep
     front: Sweep | None
+    published: Sweep | None
     tables: Mapping[str, Table]
 
     @property
     def seconds(self) -> dict[str, float]:
         """Processor seconds of each method, training and measuring together."""
         spent: dict[str, float] = {}
-        for run in [self.result] if self.front is None else [self.result, self.front]:
+        for run in filter(None, (self.result, self.front, self.published)):
             for method in run.methods:
-                name = method if run is self.result else f"{method} (front)"
+                name = f"{method} (front)" if run is self.front else method
                 seconds = float(run.columns["seconds"][run.columns["method"] == method].sum())
                 spent[name] = spent.get(name, 0.0) + seconds
         return spent
 
     def brief(self) -> Table:
         """Make Table 1 in the width of a terminal, the paper's numbers in brackets."""
-        return _first_table(self.experiment, self.result, self.front, "ndcg", joined=True)
+        return _first_table(self.experiment, self.result, self.front, self.published, "ndcg", joined=True)
 
     def write_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write every table as text, Markdown, LaTeX and CSV into a folder; gives the files."""
@@ -155,9 +157,9 @@ def reproduce(
     groupings, tests : mapping
         Grouping → its rows; for an experiment without folds, also the rows to test on.
     out : path-like
-        The folder for the runs, in its folders ``sweep`` and ``front``.
+        The folder for the runs, in its folders ``sweep``, ``front``, ``published`` and ``seeds``.
     quick : bool
-        Take every fifth strength, the paper's methods only, and 2 seeds: a taste, not a reproduction.
+        Take every fifth strength, the paper's methods only, and at most 2 seeds: a taste, not a reproduction.
     n_jobs : int
         The number of processes.
     titles : Titles, optional
@@ -190,7 +192,7 @@ def reproduce(
         settings=linear,
         out=Path(out) / "sweep",
         titles=titles,
-        progress=None if progress is None else lambda done: progress(0.8 * done),
+        progress=_share_of(progress, 0.0, 0.2),
         **common,
     )
     front = None
@@ -203,22 +205,58 @@ def reproduce(
             settings={name: dict(experiment.settings) for name in FRONT_METHODS},
             out=Path(out) / "front",
             examples=0,
-            progress=None if progress is None else lambda done: progress(0.8 + 0.2 * done),
+            progress=_share_of(progress, 0.2, 0.3),
             **common,
         )
-    return Reproduction(experiment, result, front, _tables(experiment, result, front))
+    published, again = None, []
+    if experiment.folds and not quick:
+        published = sweep(
+            groupings,
+            [PUBLISHED],
+            strengths=grid,
+            out=Path(out) / "published",
+            examples=0,
+            progress=_share_of(progress, 0.3, 0.7),
+            **common,
+        )
+        for number in range(1, SEEDS):
+            other: dict[str, Any] = {**common, "seed": seed + number}
+            done = 0.7 + 0.3 * np.array([number - 1, number]) / (SEEDS - 1)
+            again.append(
+                sweep(
+                    groupings,
+                    experiment.methods,
+                    strengths={name: shares if METHODS[name].by_k else grid for name in experiment.methods},
+                    solver=experiment.solver,
+                    settings={name: linear[name] for name in experiment.methods if name in linear},
+                    out=Path(out) / "seeds" / str(seed + number),
+                    examples=0,
+                    progress=_share_of(progress, *done.tolist()),
+                    **other,
+                )
+            )
+    if progress is not None:
+        progress(1.0)
+    return Reproduction(experiment, result, front, published, _tables(experiment, result, front, published, again))
 
 
-def _tables(experiment: Experiment, result: Sweep, front: Sweep | None) -> dict[str, Table]:
+def _share_of(progress: Progress | None, low: float, high: float) -> Progress | None:
+    """Report the progress of a part of the work as that of the whole."""
+    return None if progress is None else lambda done: progress(low + (high - low) * done)
+
+
+def _tables(
+    experiment: Experiment, result: Sweep, front: Sweep | None, published: Sweep | None, again: Sequence[Sweep]
+) -> dict[str, Table]:
     tables: dict[str, Table] = {}
     paper_methods, others = (_headings(names, result) for names in (experiment.methods, experiment.others))
     ks = _cut_offs([*paper_methods, *others])
     for quality in QUALITIES:
         end = "" if quality == "ndcg" else f"-{quality}"
         beside = quality == "ndcg"  # the paper's tables are for NDCG
-        tables[f"table1{end}"] = _first_table(experiment, result, front, quality)
+        tables[f"table1{end}"] = _first_table(experiment, result, front, published, quality)
         if experiment.folds:
-            tables[f"honest{end}"] = honest(result, paper_methods, ks, quality)
+            tables[f"honest{end}"] = honest([result, *again], paper_methods, ks, quality)
         if others:
             tables[f"variants{end}"] = summary.overview(result, quality, methods=others, ks=ks)
         number = 2
@@ -255,8 +293,17 @@ def _cut_offs(methods: Iterable[str]) -> dict[str, Sequence[int]]:
 
 
 def _first_table(
-    experiment: Experiment, result: Sweep, front: Sweep | None, quality: str, *, joined: bool = False
+    experiment: Experiment,
+    result: Sweep,
+    front: Sweep | None,
+    published: Sweep | None,
+    quality: str,
+    *,
+    joined: bool = False,
 ) -> Table:
+    extra = {}
+    if published is not None:
+        extra[METHODS[PUBLISHED].label] = summary.columns(published, PUBLISHED, published.ks, quality)
     paper_methods = _headings(experiment.methods, result)
 
     def printed(statistic: str, method: str, notion: str, grouping: str) -> float:
@@ -268,48 +315,6 @@ def _first_table(
         methods=paper_methods,
         ks=_cut_offs(paper_methods),
         beside=printed if quality == "ndcg" else None,
-        extra={"best": best_columns(result, front, quality)},
+        extra=extra | {"best": best_columns(result, front, quality)},
         joined=joined,
     )
-
-
-def honest(result: Sweep, methods: Mapping[str, str], ks: Mapping[str, Sequence[int]], quality: str = "ndcg") -> Table:
-    """Tabulate reduction and change of quality on folds that took no part in choosing the strength.
-
-    The paper's maximum is chosen and reported on the same folds, so it flatters every method.
-    """
-    settings = summary.settings_of(result)
-    changes = np.full((len(settings), len(methods), 2), np.nan)
-    for i, (notion, grouping) in enumerate(settings):
-        for j, method in enumerate(methods):
-            per_k = [_held_out(result, notion, grouping, k, method, quality) for k in ks.get(method, result.ks)]
-            changes[i, j] = summary.average(np.array(per_k), axis=0)
-    table = changes.reshape(len(settings), -1)
-    table = np.concatenate([table, summary.average(table, axis=0)[None]])
-    labels = [*((spoken(notion), grouping) for notion, grouping in settings), ("average", "")]
-    rows = [
-        Row(
-            label,
-            tuple(percent(value) if j % 2 == 0 else f"{value:+.3f}" for j, value in enumerate(line)),
-            rule=number % len(result.groupings) == 0,
-        )
-        for number, (label, line) in enumerate(zip(labels, table.tolist(), strict=True))
-    ]
-    name = short_title(quality, "k")
-    return Table(
-        f"Reduction of the gap, and change of {name}, on folds that took no part in choosing the strength",
-        ("notion", "grouping"),
-        tuple(f"{title} {what}" for title in methods.values() for what in ("falls by", name)),
-        tuple(rows),
-        tuple(tuple(line) for line in table.tolist()),
-    )
-
-
-def _held_out(result: Sweep, notion: str, grouping: str, k: int, method: str, quality: str) -> tuple[float, float]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # where nothing qualifies, the reduction is 0
-        held_out = select(result, notion, k, quality=quality, methods=method, grouping=grouping).held_out
-    if held_out is None or not held_out.before.violation > 0:
-        return np.nan, np.nan
-    reduction = (held_out.before.violation - held_out.violation) / held_out.before.violation
-    return reduction, held_out.quality - held_out.before.quality

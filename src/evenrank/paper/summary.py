@@ -63,6 +63,12 @@ def _reduction(curve: Curve, statistic: str) -> float:
     return curve.max_reduction if statistic == "max" else curve.mean_reduction
 
 
+def columns(sweep: Sweep, method: str, ks: Sequence[int], quality: str = "ndcg") -> NDArray[np.float64]:
+    """Collect the max and mean reductions of a method averaged over k, (settings, 2)."""
+    of = [average(reductions(sweep, statistic, method, ks, quality), axis=1) for statistic in STATISTICS]
+    return np.stack(of, axis=1)
+
+
 def average(values: NDArray[np.float64], axis: int | None = None) -> NDArray[np.float64]:
     """Average what is defined; NaN if nothing is."""
     known = ~np.isnan(values)
@@ -109,14 +115,11 @@ def overview(
     settings = settings_of(sweep)
     parts = {}
     for name, title in titles.items():
-        cuts = (ks or {}).get(name, sweep.ks)
-        parts[title] = np.stack(
-            [average(reductions(sweep, statistic, name, cuts, quality), axis=1) for statistic in STATISTICS], axis=1
-        )
+        parts[title] = columns(sweep, name, (ks or {}).get(name, sweep.ks), quality)
     parts |= dict(extra or {})
     reduced = np.concatenate(list(parts.values()), axis=1)
     reduced = np.concatenate([reduced, average(reduced, axis=0)[None]])
-    columns = tuple(f"{title} {statistic}" for title in parts for statistic in STATISTICS)
+    heads = tuple(f"{title} {statistic}" for title in parts for statistic in STATISTICS)
     keys = [*settings, ("average", "average")]
     rows = []
     for number, (notion, grouping) in enumerate(keys):
@@ -135,9 +138,31 @@ def overview(
         f"Relative fairness increase without a significant loss of {short_title(quality, 'k')}"
         + (", max/mean" if joined else ""),
         ("notion", "grouping"),
-        tuple(parts) if joined else columns,
+        tuple(parts) if joined else heads,
         tuple(rows),
         () if joined else _plain(reduced),
+        note=_reading(sweep, titles, ks or {}, quality, brackets=beside is not None),
+    )
+
+
+def _reading(
+    sweep: Sweep, titles: Mapping[str, str], ks: Mapping[str, Sequence[int]], quality: str, *, brackets: bool
+) -> str:
+    """What max and mean are, and the mean without strength 0, which cannot reduce anything."""
+    without = {}
+    for name, title in titles.items():
+        curves = [
+            sweep.curve(notion, k, method=name, quality=quality, grouping=grouping)
+            for notion, grouping in settings_of(sweep)
+            for k in ks.get(name, sweep.ks)
+        ]
+        per_curve = [curve.reduction[1:][~curve.worse[1:]] for curve in curves]
+        without[title] = average(np.array([float(average(values)) for values in per_curve]))
+    told = ", ".join(f"{title} {percent(float(value))}" for title, value in without.items())
+    theirs = " In brackets: the paper's numbers." if brackets else ""
+    return (
+        "max and mean are over the strengths that are not significantly worse, strength 0 included. Without strength 0 "
+        f"the means average to: {told}. The grid of strengths is ours: the paper gives its size, not its range.{theirs}"
     )
 
 

@@ -142,6 +142,29 @@ def numbers(key: str, values: Any, length: int, *, name: str) -> NDArray[np.floa
     return np.asarray(values, float)
 
 
+def rising_points(values: Any, key: str, *, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Take the points of a rising function: two lists, of which the first rises strictly.
+
+    Parameters
+    ----------
+    values : Any
+        The entry.
+    key, name : str
+        As for `numbers`.
+
+    Returns
+    -------
+    tuple of ndarray
+        (points,) each.
+    """
+    if not isinstance(values, list) or len(values) != 2 or not isinstance(values[0], list) or not values[0]:
+        raise DataError(f"{name}: {key!r} must hold two lists of numbers; got {short(values)}.")
+    x, y = (numbers(key, part, len(values[0]), name=name) for part in values)
+    if (np.diff(x) <= 0).any() or (np.diff(y) < 0).any():
+        raise DataError(f"{name}: the points of {key!r} must rise. Was the file edited?")
+    return x, y
+
+
 def checked_parameters(parameters: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the parameters if each is what it must be."""
     wrong = broken_rule(parameters)

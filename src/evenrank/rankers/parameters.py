@@ -68,6 +68,8 @@ SIZES = Rule(
 )
 WEIGHTS = Rule("a list of finite numbers", lambda value: isinstance(value, list | tuple) and all(map(is_number, value)))
 
+PART = Rule("a number from 0 to 1", lambda value: is_number(value, 0) and value <= 1)
+
 RULES: dict[str, Rule] = {
     "notion": TEXT,
     "scope": TEXT,
@@ -82,6 +84,13 @@ RULES: dict[str, Rule] = {
     "ridge": _at_least(0),
     "smoothing": _at_least(0),
     "weight_decay": _at_least(0),
+    "strength": PART,
+    "theta": PART,
+    "max_ndcg_loss": _at_least(0, optional=True),
+    "n_quantiles": _at_least(1, whole=True),
+    "bias_cap": _at_least(0),
+    "original_scale": FLAG,
+    "adapt": FLAG,
     "max_violation": _at_least(0, optional=True),
     "temperature": _at_least(0, optional=True),
     "momentum": Rule("a finite number", is_number, optional=True),

@@ -13,6 +13,8 @@ from evenrank.notions import Cells, NotionLike
 
 # Scores are taken together at so many levels; where there are fewer, each is a point of its own.
 MOST = 4096
+# A group with fewer relevant, or fewer irrelevant rows than this has no fit of its own.
+FEW = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,15 +31,13 @@ class Chances:
     chance: NDArray[np.float64]
 
     @classmethod
-    def of(cls, score: NDArray[np.float64], data: RankingData) -> Chances:
+    def of(cls, score: NDArray[np.float64], relevant: NDArray[np.bool_], weight: NDArray[np.float64]) -> Chances:
         """Fit the share of relevant rows as a rising function of the score, by least squares.
 
         Parameters
         ----------
-        score : ndarray
-            (n,), in stored order.
-        data : RankingData
-            The rows, with labels.
+        score, relevant, weight : ndarray
+            (n,) each.
 
         Returns
         -------
@@ -52,12 +52,11 @@ class Chances:
         levels = levels[np.diff(levels, prepend=-np.inf) > 0]
         # Scores up to each level and above the one before are one point, at their mean.
         bin_of = np.searchsorted(levels, score)
-        weight = np.ones(len(score)) if data.sample_weight is None else data.sample_weight
         counted = np.bincount(bin_of, weight, minlength=len(levels))
         used = counted > 0
-        relevant = np.bincount(bin_of, weight * data.relevant, minlength=len(levels))[used] / counted[used]
+        share = np.bincount(bin_of, weight * relevant, minlength=len(levels))[used] / counted[used]
         middle = np.bincount(bin_of, weight * score, minlength=len(levels))[used] / counted[used]
-        chance = np.clip(isotonic_regression(relevant, weights=counted[used]).x, 0, 1)
+        chance = np.clip(isotonic_regression(share, weights=counted[used]).x, 0, 1)
         # A mean may leave its bin by rounding; of each step of the fit only the ends are kept.
         points = np.clip(middle, np.append(-np.inf, levels[:-1])[used], levels[used])
         ends = np.ones(len(chance), bool)
@@ -68,6 +67,55 @@ class Chances:
     def __call__(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the chance of each score, (n,)."""
         return np.interp(score, self.score, self.chance)
+
+
+def shared_chances(score: NDArray[np.float64], data: RankingData) -> Chances:
+    """Fit one set of chances to the rows of all groups; scores (n,) in stored order."""
+    weight = _weights(data)
+    counted = weight > 0
+    return Chances.of(score[counted], data.relevant[counted], weight[counted])
+
+
+def _weights(data: RankingData) -> NDArray[np.float64]:
+    return np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
+
+
+def group_chances(score: NDArray[np.float64], data: RankingData) -> tuple[Chances, ...]:
+    """Fit the chances of each group; one with few relevant or few irrelevant rows has those of all rows.
+
+    Each group has its own, because rows of equal score need not be relevant equally often in all groups, and it is this
+    difference that a gap among relevant rows is made of.
+
+    Parameters
+    ----------
+    score : ndarray
+        (n,), in stored order.
+    data : RankingData
+        The rows, with labels.
+
+    Returns
+    -------
+    tuple of Chances
+        One per group.
+    """
+    weight = _weights(data)
+    counted = weight > 0
+    pooled = shared_chances(score, data)
+    fits = []
+    for code in range(data.n_groups):
+        mine = (data.group == code) & counted
+        relevant = data.relevant[mine]
+        enough = FEW <= relevant.sum() <= len(relevant) - FEW
+        fits.append(Chances.of(score[mine], relevant, weight[mine]) if enough else pooled)
+    return tuple(fits)
+
+
+def chance_of_rows(
+    chances: tuple[Chances, ...], score: NDArray[np.float64], group: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Give the chance of each row, (n,), by its group; of an unknown group the mean over groups."""
+    each = np.stack([fit(score) for fit in chances])
+    return np.asarray(np.where(group < 0, each.mean(axis=0), each[group, np.arange(len(score))]))
 
 
 @dataclass(frozen=True, eq=False)

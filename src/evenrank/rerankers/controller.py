@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import check_k, check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.rerankers.chances import Chances
+from evenrank.rerankers.chances import shared_chances
 from evenrank.rerankers.controller_input import (
     MERIT,
     VALUES,
@@ -308,7 +308,7 @@ class FairController:
         stored = np.asarray(data.to_stored(scores), np.float64)
         if self.notion == MERIT:
             raise ConfigError("notion='merit' is FairCo as published, which has no start to fit. Leave fit out.")
-        self.chances_ = Chances.of(stored, data)
+        self.chances_ = shared_chances(stored, data)
         pilot = FairController(self.notion, self.k, value=self.value, limit=self.limit, memory=self.memory)
         shifts: list[dict[Any, float]] = []
         relevant = data.relevant.astype(float)

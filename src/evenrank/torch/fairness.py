@@ -15,6 +15,7 @@ from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
 from evenrank.labels import group_rows
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
+from evenrank.row_checks import unmasked
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
 from evenrank.torch.losses import Tensor, check_rows
 
@@ -143,7 +144,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             data = replace(data, sample_weight=weight if order is None else weight[order])
         notion = self.notion
         if strata is not None:
-            masks = np.asarray(strata, bool)
+            masks = np.asarray(unmasked(strata, "strata"), bool)
             notion = Notion(notion.name, lambda _: list(masks if order is None else masks[:, order]))
         value, gradient = self._term(notion, data).value_and_gradient(numbers if order is None else numbers[order])
         if order is not None:

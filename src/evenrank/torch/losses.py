@@ -12,6 +12,7 @@ from typing import Any
 
 from evenrank.errors import DataError
 from evenrank.extras import require
+from evenrank.row_checks import unmasked
 
 torch: Any = require("torch")
 Tensor = Any  # torch.Tensor, which is known only where torch is installed
@@ -142,9 +143,11 @@ def check_rows(scores: Tensor, **others: Any) -> None:
     **others : Tensor or None
         Columns by name, (n,) each.
     """
+    unmasked(scores, "scores")
     if scores.ndim not in (1, 2):
         raise DataError(f"scores must have shape (n,) or (n, models); got {tuple(scores.shape)}.")
     for name, values in others.items():
+        unmasked(values, name)
         if values is not None and tuple(values.shape) != tuple(scores.shape[:1]):
             raise DataError(
                 f"{name} must have shape ({len(scores)},), one value per row of scores; got {tuple(values.shape)}."

@@ -1,0 +1,118 @@
+"""`evenrank bench`: methods side by side on several data sets, strengths chosen on other queries than reported."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import evenrank as er
+from evenrank.checks import choose
+from evenrank.cli import common, options, show, show_bench
+from evenrank.cli.guard import Output
+from evenrank.cli.sweep import ALIASES, parse_seeds, parse_settings, read_groupings
+from evenrank.errors import ConfigError
+from evenrank.leaderboard.bench import ALL, CORE
+from evenrank.leaderboard.folder import FILES
+from evenrank.methods.registry import METHODS
+from evenrank.progress import bar
+
+GERMAN = "german_credit"
+POOLS = 20  # of applicants: whole pools are dealt into folds, anew for each seed
+
+
+def bench(
+    data: Annotated[
+        list[Path],
+        typer.Argument(help=f"Data sets: files of rows, the folder of TREC Fair Ranking 2019, or {GERMAN} (bundled)."),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The bench's folder; the same command resumes it."), Output(files=FILES)
+    ] = Path("bench"),
+    methods: Annotated[
+        str,
+        typer.Option(
+            help=f"{CORE} (no extras), {ALL} (those installed too), or comma-separated: {', '.join(METHODS)}."
+        ),
+    ] = CORE,
+    notions: Annotated[str, typer.Option(help=f"Comma-separated: {', '.join(ALIASES)}.")] = ",".join(ALIASES),
+    k: options.Ks = "1,2,3,4,5",
+    folds: Annotated[int, options.numeric(parser=options.whole(3), help="Number of folds of the queries.")] = 5,
+    seeds: Annotated[str, typer.Option(help="Divisions into folds: their number, or seeds as 1,2,3.")] = "10",
+    scale: Annotated[str, typer.Option(help="Standardise features by train, dataset or none.")] = "train",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A method's own option, as deltr.max_iter=50; repeatable.")
+    ] = None,
+    jobs: Annotated[
+        int, options.numeric("--jobs", "-j", parser=options.whole(-1), help="Number of processes; -1: one per core.")
+    ] = -1,
+    query: options.Query = "qid",
+    item: options.Item = None,
+    relevance: options.Relevance = "relevance",
+    group: Annotated[
+        str,
+        typer.Option(
+            help="Column of the group; several, comma-separated, are groupings of the same rows.",
+            rich_help_panel=options.COLUMNS,
+        ),
+    ] = "group",
+    features: options.Features = None,
+    threshold: options.Threshold = 1.0,
+    input_format: options.InputFormat = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compare methods: strengths are chosen on other queries than reported, folds are drawn anew for each seed.
+
+    If it was stopped, the same command goes on from there.
+    """
+    bench_options: dict[str, Any] = {
+        "methods": methods if methods in (CORE, ALL) else options.names(methods),
+        "notions": options.names(notions),
+        "ks": options.cut_offs(k),
+        "folds": folds,
+        "seeds": parse_seeds(seeds),
+        "scale": None if choose(scale, ("train", "dataset", "none"), what="--scale") == "none" else scale,
+        "settings": parse_settings(settings or []),
+        "n_jobs": jobs,
+    }
+    reading = {
+        "query": query,
+        "item": item,
+        "relevance": relevance,
+        "features": options.names(features),
+        "relevance_threshold": threshold,
+        "format": input_format,
+    }
+    sources: dict[str, Any] = {}
+    for path in data:
+        name = path.name if path.is_dir() else path.stem
+        if name in sources:
+            raise ConfigError(f"two data sets are called {name!r}; rename one, as results are told apart by name.")
+        sources[name] = _source(path, options.names(group) or ["group"], reading)
+    try:
+        with bar("bench", show=not as_json and sys.stderr.isatty()) as progress:
+            result = er.bench(sources, out=out, progress=progress, **bench_options)
+    except KeyboardInterrupt:
+        raise typer.Abort("interrupted; the same command goes on from here") from None
+    if as_json:
+        common.print_json({**result.to_dict(), "out": str(out)})
+        return
+    show_bench.standings(result)
+    show.line(f"Table, standings and page in {shlex.quote(str(out))}: {', '.join(FILES[2:])}")
+
+
+def _source(path: Path, columns: list[str], reading: dict[str, Any]) -> Any:
+    """The groupings of one data set."""
+    if str(path) == GERMAN and not path.exists():
+        german = er.datasets.german_credit("age", pools=POOLS)
+        sex = er.datasets.german_credit("sex", pools=POOLS)
+        labels = [sex.group_names[code] for code in sex.to_caller(sex.group).tolist()]
+        groupings = {"age": german, "sex": german.with_group(labels)}
+        return er.BenchData(groupings, er.datasets.german_credit_folds(german))
+    if path.is_dir():
+        return er.datasets.trec_fair_2019_groupings(path)
+    groupings, _ = read_groupings([path], columns, {}, {**reading, "ignore": [c for c in columns if c != "item"]})
+    return groupings
