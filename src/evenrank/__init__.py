@@ -29,7 +29,7 @@ _NAMES = {
     "Moments": "moments",
     "fairness_path": "linear.path",
     "FairnessPath": "linear.path",
-    "strength_grid": "linear.path",
+    "strength_grid": "linear.strengths",
     "FairLinearRanker": "linear.ranker",
     "DELTR": "linear.deltr",
     "deltr_path": "linear.deltr_path",

@@ -41,8 +41,8 @@ from evenrank.linear.deltr import DELTR as DELTR
 from evenrank.linear.deltr_path import deltr_path as deltr_path
 from evenrank.linear.path import FairnessPath as FairnessPath
 from evenrank.linear.path import fairness_path as fairness_path
-from evenrank.linear.path import strength_grid as strength_grid
 from evenrank.linear.ranker import FairLinearRanker as FairLinearRanker
+from evenrank.linear.strengths import strength_grid as strength_grid
 from evenrank.measures import MeasureAt as MeasureAt
 from evenrank.measures import measure as measure
 from evenrank.measures import selection_rates as selection_rates

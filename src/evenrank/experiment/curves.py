@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +90,24 @@ class Curve:
     def front(self) -> NDArray[np.bool_]:
         """Whether each strength is on the Pareto front, (strengths,); see `pareto_front`."""
         return pareto_front(self.quality, self.violation)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the curve as plain values, the form that `--json` prints."""
+        return {
+            "method": self.method,
+            "grouping": self.grouping,
+            "notion": self.notion,
+            "k": self.k,
+            "strength": self.strengths.tolist(),
+            self.quality_name: self.quality.tolist(),
+            f"{self.quality_name} error": self.quality_error.tolist(),
+            self.violation_name: self.violation.tolist(),
+            f"{self.violation_name} error": self.violation_error.tolist(),
+            "significantly_worse": self.worse.tolist(),
+            "best_strength": float(self.strengths[self.best]),
+            "max_reduction": self.max_reduction,
+            "mean_reduction": self.mean_reduction,
+        }
 
 
 def pareto_front(quality: NDArray[np.float64], violation: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -329,27 +329,9 @@ class Sweep:
 
         Each curve has its means, its errors and the reductions of its gap at no significant quality loss.
         """
-        return {"about": self.about.to_dict(), "curves": [_described(curve) for curve in self.curves()]}
+        return {"about": self.about.to_dict(), "curves": [curve.to_dict() for curve in self.curves()]}
 
 
 def _column(name: str, values: ArrayLike) -> NDArray[Any]:
     """One value per trial, (trials,): texts as objects, whose length is their own."""
     return np.asarray(values, object if name in TEXTS else None)
-
-
-def _described(curve: Curve) -> dict[str, Any]:
-    return {
-        "method": curve.method,
-        "grouping": curve.grouping,
-        "notion": curve.notion,
-        "k": curve.k,
-        "strength": curve.strengths.tolist(),
-        curve.quality_name: curve.quality.tolist(),
-        f"{curve.quality_name} error": curve.quality_error.tolist(),
-        curve.violation_name: curve.violation.tolist(),
-        f"{curve.violation_name} error": curve.violation_error.tolist(),
-        "significantly_worse": curve.worse.tolist(),
-        "best_strength": float(curve.strengths[curve.best]),
-        "max_reduction": curve.max_reduction,
-        "mean_reduction": curve.mean_reduction,
-    }

@@ -18,39 +18,16 @@ from evenrank.linear.descent import Penalised, Penalty, descend, diverged, still
 from evenrank.linear.design import Design
 from evenrank.linear.exact import Solution, Whitened, exact, vanishing_strength
 from evenrank.linear.scores import linear_scores
+from evenrank.linear.strengths import checked_strengths
 from evenrank.losses import LOSSES, Loss
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.progress import Progress
-from evenrank.row_checks import unmasked
 from evenrank.targets import TARGETS, bind_target
 
 SOLVERS = ("exact", "gd", "sgd")
 SCALES = ("train", "dataset", None)
 GD_RATE, GD_STEPS = 0.003, 1500
 SGD_RATE = 1e-4
-
-
-def strength_grid(points: int = 25, low: float = 0.01, high: float = 10.0) -> NDArray[np.float64]:
-    """Give 0 and then strengths that are spaced evenly in the logarithm: the paper's TREC grid by default.
-
-    Parameters
-    ----------
-    points : int
-        The number of strengths besides 0.
-    low, high : float
-        The first and the last of them.
-
-    Returns
-    -------
-    ndarray
-        Ascending strengths, (points + 1,).
-
-    Examples
-    --------
-    >>> strength_grid(3).round(3).tolist()
-    [0.0, 0.01, 0.316, 10.0]
-    """
-    return np.concatenate([[0.0], np.logspace(np.log10(low), np.log10(high), points)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +192,7 @@ def fairness_path(
     groupings = [train] if isinstance(train, RankingData) else list(train)
     data = _same_rows(groupings)
     notions = [as_notion(item) for item in (_names(notion) or [notion])]
-    strengths = _checked_strengths(alphas)
+    strengths = checked_strengths(alphas)
     choose(solver, SOLVERS, what="solver")
     choose(scope, SCOPES, what="scope")
     choose(loss, LOSSES, what="loss")
@@ -338,16 +315,3 @@ def _same_rows(groupings: list[RankingData]) -> RankingData:
     if any(item.features is not groupings[0].features for item in groupings):
         raise DataError("groupings that train together must share their rows; make them with RankingData.with_group.")
     return groupings[0]
-
-
-def _checked_strengths(alphas: ArrayLike | None) -> NDArray[np.float64]:
-    if alphas is None:
-        return strength_grid()
-    alphas = unmasked(alphas, "alphas")
-    try:
-        strengths = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise ConfigError(f"alphas must be numbers ≥ 0; got {alphas!r}.") from None
-    if strengths.ndim != 1 or len(strengths) == 0 or not (np.isfinite(strengths) & (strengths >= 0)).all():
-        raise ConfigError(f"alphas must be a list of finite numbers ≥ 0; got {alphas!r}.")
-    return strengths

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.data import RankingData
 from evenrank.linear.base import LinearRanker
-from evenrank.linear.path import GD_STEPS, FairnessPath, fairness_path, strength_grid
+from evenrank.linear.path import GD_STEPS, FairnessPath, fairness_path
+from evenrank.linear.strengths import strength_grid
 from evenrank.losses import LOSSES
 from evenrank.progress import bar
 from evenrank.rankers.base import seed_of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
-from evenrank.linear.path import strength_grid
+from evenrank.linear.strengths import strength_grid
 from evenrank.methods import runs
 from evenrank.methods.method import IN, POST, Method, Sees, Strength, larger_group
 from evenrank.rankers.matching import protected_code

@@ -17,7 +17,7 @@ from evenrank.experiment.plan import QUALITIES
 from evenrank.experiment.sweep import sweep
 from evenrank.experiment.trials import Sweep
 from evenrank.io.files import write_whole
-from evenrank.linear.path import strength_grid
+from evenrank.linear.strengths import strength_grid
 from evenrank.methods.registry import METHODS
 from evenrank.paper import printed as paper
 from evenrank.paper import summary

@@ -13,7 +13,7 @@ from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
-from evenrank.linear.path import strength_grid
+from evenrank.linear.strengths import strength_grid
 from evenrank.notions import NOTIONS, Cells, as_notion
 from evenrank.progress import bar
 from evenrank.rankers import model_file
