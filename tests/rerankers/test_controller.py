@@ -380,7 +380,7 @@ def test_relevance_is_asked_for_and_checked() -> None:
     "damage",
     [
         lambda state: state.pop("groups"),
-        lambda state: state.update(controller=2),
+        lambda state: state.update(controller=3),
         lambda state: state.update(got=[[0.0]]),
         lambda state: state.update(mass=[[0.0, nan, 1.0]]),
         lambda state: state.update(served=-1),
@@ -431,3 +431,69 @@ def test_the_example_shows_convergence_and_a_bad_gain(capsys: pytest.CaptureFixt
     assert small[3] > 0.5 * none[3]  # too late
     assert large[3] < 0.1 * none[3]
     assert large[4] < default[4] - 0.02  # at a cost
+
+
+# ---------------------------------------------------------------------- chances by group
+
+
+def offset_lists(seed: int) -> tuple[np.ndarray, er.RankingData]:
+    rng = np.random.default_rng(seed)
+    n = 3000
+    group = rng.choice(["a", "b"], n)
+    # At equal scores, items of b are relevant more often.
+    score = rng.normal(size=n)
+    relevance = (rng.random(n) < 1 / (1 + np.exp(-score - 1.5 * (group == "b")))).astype(float)
+    return score, er.RankingData.from_arrays(np.zeros((n, 0)), relevance, group, np.arange(n) // 10)
+
+
+@pytest.mark.parametrize("notion", ["eop", "eod"])
+def test_a_real_group_offset_starts_it_and_brings_the_chances_of_each_group(notion: str) -> None:
+    scores, data = offset_lists(0)
+    offset = er.GroupOffset(notion, 3).fit(scores, data)
+    controller = er.FairController(notion, 3, warm=offset)
+    twin = er.FairController(notion, 3, warm=dict(offset.offsets_))
+    new_scores, new = offset_lists(1)
+    labels = np.array(new.group_names, object)[new.to_caller(new.group)]
+    labels[::17] = None
+    labels[5::40] = "c"  # never seen in fit
+    fits = dict(zip(offset.group_names_, offset.chances_, strict=True))
+    for start in range(0, 500, 10):
+        rows = slice(start, start + 10)
+        given_ = []
+        for score, label in zip(new_scores[rows], labels[rows], strict=True):
+            known = [fits[label]] if label in fits else list(fits.values())
+            given_.append(np.mean([np.interp(score, fit.score, fit.chance) for fit in known]))
+        order = controller.rank(new_scores[rows], labels[rows].tolist())
+        assert order.tolist() == twin.rank(new_scores[rows], labels[rows].tolist(), given_).tolist()
+        if start == 200:
+            controller = er.FairController.from_state(json.loads(json.dumps(controller.state())))
+    for ours, theirs in zip(controller.state()["mass"], twin.state()["mass"], strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-9)
+
+
+def test_a_state_of_version_1_has_one_fit_for_all_groups() -> None:
+    controller = er.FairController("eop", 2)
+    state = {**controller.state(), "controller": 1, "chances": [[0.0, 2.0], [0.0, 1.0]]}
+    old = er.FairController.from_state(json.loads(json.dumps(state)))
+    old.rank([1.0, 3.0, -1.0], ["a", "b", None])
+    assert dict(zip(old.state()["groups"], old.state()["mass"][0][1:], strict=True)) == {"a": 0.5, "b": 1.0}
+    assert er.FairController.from_state({**controller.state(), "controller": 1, "chances": None}).chances_ == {}
+    for chances in ([["a", [0.0, 0.0], [0.1, 0.2]]], [["a", [0.0, 1.0], [0.2, 1.2]]], [["a", [], []]]):
+        with pytest.raises(DataError, match="chances must rise"):
+            er.FairController.from_state({**controller.state(), "chances": chances})
+
+
+def test_the_relevance_given_counts_even_if_it_is_the_scores() -> None:
+    scores, data = offset_lists(0)
+    controller = er.FairController("eop", 2, warm=er.GroupOffset("eop", 2).fit(scores, data))
+    own = np.array([0.25, 0.5])
+    controller.rank(own, ["a", "b"], own)
+    assert controller.state()["mass"][0] == [0.0, 0.25, 0.5]
+
+
+def test_a_list_that_is_refused_leaves_no_new_group() -> None:
+    controller = er.FairController("dp", 2)
+    for label in (("x",), ["x"]):
+        with pytest.raises(DataError, match="a group must be a text or a number"):
+            controller.rank([1.0, 2.0], ["new", label])
+    assert controller.state()["groups"] == []

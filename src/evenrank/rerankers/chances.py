@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,6 +117,39 @@ def chance_of_rows(
     """Give the chance of each row, (n,), by its group; of an unknown group the mean over groups."""
     each = np.stack([fit(score) for fit in chances])
     return np.asarray(np.where(group < 0, each.mean(axis=0), each[group, np.arange(len(score))]))
+
+
+class ChanceTable:
+    """The chances of several groups on one set of points, so that a list takes one search whatever its groups.
+
+    Parameters
+    ----------
+    fits : mapping
+        The fit of each group, by its label; a label that is not there has the mean of all fits.
+    labels : sequence
+        The label of each row of the table.
+    """
+
+    def __init__(self, fits: Mapping[Any, Chances], labels: Sequence[Any]) -> None:
+        self.rows = len(labels)
+        self._points = np.unique(np.concatenate([fit.score for fit in fits.values()]))
+        values = {label: fit(self._points) for label, fit in fits.items()}
+        mean = np.mean(list(values.values()), axis=0)
+        each = np.stack([values.get(label, mean) for label in labels])
+        # Each interval of the points has its value at the lower end and its slope; both ends are flat.
+        slopes = np.zeros((self.rows, len(self._points) + 1))
+        slopes[:, 1:-1] = np.diff(each, axis=1) / np.diff(self._points)
+        self._width = len(self._points) + 1
+        self._slope = slopes.ravel()
+        self._value = np.concatenate([each[:, :1], each], axis=1).ravel()
+        self._lower = np.concatenate([self._points[:1], self._points])
+
+    def __call__(self, score: NDArray[np.float64], row: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Give the chance of each score, (n,), by its row of the table, (n,)."""
+        place = self._points.searchsorted(score)
+        cell = row * self._width + place
+        chance = self._value.take(cell) + (score - self._lower.take(place)) * self._slope.take(cell)
+        return np.asarray(np.minimum(chance, 1.0))
 
 
 @dataclass(frozen=True, eq=False)

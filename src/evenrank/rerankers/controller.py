@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import exp, isfinite
+from operator import sub
 from typing import Any, Self
 
 import numpy as np
@@ -12,21 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import check_k, check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.rerankers.chances import shared_chances
+from evenrank.rerankers.chances import ChanceTable, group_chances
 from evenrank.rerankers.controller_input import (
     MERIT,
     VALUES,
+    checked_relevance,
     kept_start,
     lists_of,
     mean_start,
     notion_name,
-    relevance_of,
     spread_of,
     warm_start,
 )
 from evenrank.rerankers.tallies import Tallies
 
 PARAMETERS = ("notion", "k", "gain", "value", "limit", "memory")
+VERSION = 2  # of states; 1 had one fit of chances for all groups
 TOP_K = 5
 GAIN, MERIT_GAIN = 3.0, 0.01
 STEP = 0.1  # spreads that a gain of 1 moves a group that is short by one whole list, if half of all items get in
@@ -114,7 +116,7 @@ class FairController:
         self._tallies = Tallies(strata, 1.0 if memory is None or name == MERIT else exp(-1 / memory))
         for label in self.offsets:
             self._tallies.code(label)
-        self._discounts = np.zeros(0)
+        self._discounts, self._table = np.zeros(0), None
         self._relevance_counts = name != "demographic_parity" or value == "impact"
 
     @property
@@ -156,34 +158,46 @@ class FairController:
             return np.zeros(0, np.int64)
         down = -own
         order = down.argsort(kind="stable")
-        down = down.take(order)
-        if not (isfinite(down[0]) and isfinite(down[-1])):  # NaN is sorted last
+        down = down[order]
+        if not (isfinite(down.item(0)) and isfinite(down.item(-1))):  # NaN is sorted last
             place = int(np.flatnonzero(~np.isfinite(own))[0])
             raise DataError(f"scores must be finite; item {place} has {own[place]}. Leave the item out of the list.")
-        weight = None
+        given = None
         if self._relevance_counts:
-            weight = relevance_of(own, relevance, self.notion, self.chances_)
-        code = self._tallies.codes(groups, len(own)).take(order)
+            given = own if relevance is None else checked_relevance(relevance, own, self.notion)
+        code = self._tallies.codes(groups, len(own))
+        if given is not None and relevance is None and self.notion != MERIT:
+            given = self._expected(own, code)
+        size = len(self._tallies.labels)
+        count = np.bincount(code, None, size).tolist()
+        mass = None if given is None else np.bincount(code, given, size).tolist()
         if self.gain or self.offsets:
-            shift = np.array(self._shifts(down, code, None if weight is None else weight.take(order)))
+            shift = np.array(self._shifts(down, count, mass))
             # Sorting what is sorted already keeps the order within a group, however small its differences are.
-            again = (down - shift.take(code)).argsort(kind="stable")
-            order, code = order.take(again), code.take(again)
-        self._count(code, None if weight is None else weight.take(order))
+            order = order[(down - shift[code[order]]).argsort(kind="stable")]
+        self._count(order, code, given, count, mass)
         return order
 
-    def _shifts(
-        self, down: NDArray[np.float64], code: NDArray[np.int64], weight: NDArray[np.float64] | None
-    ) -> list[float]:
+    def _expected(self, own: NDArray[np.float64], code: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The chances of a list's items by their scores, (n,)."""
+        labels = self._tallies.labels
+        if self._table is None or self._table.rows != len(labels):
+            if not self.chances_:
+                raise ConfigError(
+                    f"a controller of {self.notion} needs the chance that an item is relevant. Give rank(…, "
+                    "relevance=), fit the controller, or start it from a fitted GroupOffset (warm=)."
+                )
+            self._table = ChanceTable(self.chances_, labels)
+        return self._table(own, code)
+
+    def _shifts(self, down: NDArray[np.float64], count: list[int], mass: list[float] | None) -> list[float]:
         """What is added to the scores of each group; the first is that of unknown groups."""
         if self.notion == MERIT:
-            assert weight is not None
-            shift = self._tallies.lifts(self.gain, code, weight)
+            assert mass is not None
+            shift = self._tallies.lifts(self.gain, count, mass)
         else:
-            shift = self._parts()
             spread = spread_of(down)
-            for group in range(len(shift)):
-                shift[group] *= spread
+            shift = [spread * part for part in self._parts()]
         for label, number in self.offsets.items():
             shift[self._tallies.code(label)] += number
         return shift
@@ -196,19 +210,36 @@ class FairController:
                 parts[group] += self.start_.get(label, 0.0)
         return parts
 
-    def _count(self, code: NDArray[np.int64], weight: NDArray[np.float64] | None) -> None:
+    def _count(
+        self,
+        order: NDArray[np.int64],
+        code: NDArray[np.int64],
+        relevance: NDArray[np.float64] | None,
+        count: list[int],
+        mass: list[float] | None,
+    ) -> None:
         """Add what the items, best first, get."""
+        top = order[: self.k]
+        groups, size = code[top], len(count)
         gives: NDArray[np.float64] | None = None
         if self.value != "topk":
-            if len(self._discounts) < len(code):
-                self._discounts = 1 / np.log2(np.arange(2, 2 * len(code) + 2))
-            gives = self._discounts[: len(code)]
-            if self.value == "impact" and weight is not None:
-                gives = gives * weight
-        masses: list[NDArray[np.float64] | None] = [None]
-        if weight is not None and self.notion in ("equal_opportunity", "equalized_odds"):
-            masses = [weight] if self.notion == "equal_opportunity" else [1 - weight, weight]
-        self._tallies.add(code, self.k, gives, masses)
+            if len(self._discounts) < len(order):
+                self._discounts = 1 / np.log2(np.arange(2, 2 * len(order) + 2))
+            gives = self._discounts[: len(top)]
+        if mass is None or relevance is None or (self.notion == MERIT and self.value != "impact"):
+            self._tallies.add([np.bincount(groups, gives, size).tolist()], [count])
+            return
+        relevant = relevance[top]
+        to_relevant = np.bincount(groups, relevant if gives is None else gives * relevant, size).tolist()
+        if self.value == "impact":
+            self._tallies.add([to_relevant], [count])
+        elif self.notion == "equal_opportunity":
+            self._tallies.add([to_relevant], [mass])
+        else:  # what is not of the relevant stratum is of the other one
+            to_all = np.bincount(groups, gives, size).tolist()
+            to_others = list(map(sub, to_all, to_relevant))
+            others = list(map(sub, count, mass))
+            self._tallies.add([to_others, to_relevant], [others, mass])
 
     # ------------------------------------------------------------------ several servers, and the next start
 
@@ -221,11 +252,11 @@ class FairController:
             The state, for `from_state`.
         """
         return {
-            "controller": 1,
+            "controller": VERSION,
             **{name: getattr(self, name) for name in PARAMETERS},
             "start": [list(pair) for pair in self.start_.items()],
             "offsets": [list(pair) for pair in self.offsets.items()],
-            "chances": self.chances_ and [self.chances_.score.tolist(), self.chances_.chance.tolist()],
+            "chances": [[label, fit.score.tolist(), fit.chance.tolist()] for label, fit in self.chances_.items()],
             **self._tallies.state(),
         }
 
@@ -249,8 +280,8 @@ class FairController:
             If it is not a whole state.
         """
         try:
-            if state["controller"] != 1:
-                raise DataError(f"this state is of version {state['controller']!r}; this evenrank knows 1.")
+            if state["controller"] not in range(1, VERSION + 1):
+                raise DataError(f"this state is of version {state['controller']!r}; this evenrank knows 1 to {VERSION}.")
             controller = cls(**{name: state[name] for name in PARAMETERS})
             controller.start_, controller.offsets, controller.chances_ = kept_start(state)
             controller._tallies.restore(state)
@@ -308,7 +339,7 @@ class FairController:
         stored = np.asarray(data.to_stored(scores), np.float64)
         if self.notion == MERIT:
             raise ConfigError("notion='merit' is FairCo as published, which has no start to fit. Leave fit out.")
-        self.chances_ = shared_chances(stored, data)
+        self.chances_, self._table = dict(zip(data.group_names, group_chances(stored, data), strict=True)), None
         pilot = FairController(self.notion, self.k, value=self.value, limit=self.limit, memory=self.memory)
         shifts: list[dict[Any, float]] = []
         relevant = data.relevant.astype(float)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from math import isfinite
 from typing import Any
@@ -72,7 +72,7 @@ def lists_of(stored: NDArray[np.float64], data: RankingData) -> Iterator[tuple[N
         yield rows, labels[rows].tolist()
 
 
-def warm_start(warm: Any) -> tuple[dict[Any, float], dict[Any, float], Any]:
+def warm_start(warm: Any) -> tuple[dict[Any, float], dict[Any, float], dict[Any, Chances]]:
     """Take apart what a controller starts from.
 
     Parameters
@@ -82,15 +82,14 @@ def warm_start(warm: Any) -> tuple[dict[Any, float], dict[Any, float], Any]:
 
     Returns
     -------
-    tuple
-        Shifts in spreads by group, offsets in units of the scores by group, and the chance of being relevant as a
-        function of scores (None if unknown).
+    tuple of dict
+        By group: shifts in spreads, offsets in units of the scores, and fits of the chance of being relevant (none if
+        they are not known).
     """
     if warm is None:
-        return {}, {}, None
-    chances, start = getattr(warm, "chances_", None), getattr(warm, "start_", None)
-    if start is not None:
-        return dict(start), dict(warm.offsets), chances
+        return {}, {}, {}
+    if hasattr(warm, "start_"):
+        return dict(warm.start_), dict(warm.offsets), dict(warm.chances_)
     offsets = getattr(warm, "offsets_", warm)
     if not isinstance(offsets, Mapping):
         raise ConfigError(
@@ -99,16 +98,26 @@ def warm_start(warm: Any) -> tuple[dict[Any, float], dict[Any, float], Any]:
         )
     for label, number in offsets.items():
         check_number(number, f"the offset of group {label!r}")
-    return {}, {label: float(number) for label, number in offsets.items()}, chances
+    fits = getattr(warm, "chances_", ())
+    names = getattr(warm, "group_names_", ())
+    return {}, {label: float(number) for label, number in offsets.items()}, dict(zip(names, fits, strict=True))
 
 
-def kept_start(state: Mapping[str, Any]) -> tuple[dict[Any, float], dict[Any, float], Chances | None]:
+def kept_start(state: Mapping[str, Any]) -> tuple[dict[Any, float], dict[Any, float], dict[Any, Chances]]:
     """Read from a controller's state what `warm_start` gave it."""
     start, offsets = ({label: float(number) for label, number in state[name]} for name in ("start", "offsets"))
-    if state["chances"] is None:
-        return start, offsets, None
-    score, chance = (np.array(part, np.float64) for part in state["chances"])
-    return start, offsets, Chances(score, chance)
+    fits = state["chances"] or []
+    if state["controller"] == 1 and fits:
+        fits = [[None, *fits]]
+    return start, offsets, {label: _kept_fit(score, chance) for label, score, chance in fits}
+
+
+def _kept_fit(score: Any, chance: Any) -> Chances:
+    fit = Chances(np.array(score, np.float64), np.array(chance, np.float64))
+    rises = len(fit.score) and (np.diff(fit.score) > 0).all() and (np.diff(fit.chance) >= 0).all()
+    if fit.score.shape != fit.chance.shape or not (rises and fit.chance[0] >= 0 and fit.chance[-1] <= 1):
+        raise DataError("the state's chances must rise with the score, from 0 to 1.")
+    return fit
 
 
 def mean_start(shifts: list[dict[Any, float]], tallies: Tallies) -> dict[Any, float]:
@@ -133,21 +142,17 @@ def mean_start(shifts: list[dict[Any, float]], tallies: Tallies) -> dict[Any, fl
     return start
 
 
-def relevance_of(
-    own: NDArray[np.float64], given: ArrayLike | None, notion: str, chances: Callable[..., Any] | None
-) -> NDArray[np.float64]:
-    """Give the relevance of a list's items, as it was given or by their scores.
+def checked_relevance(given: ArrayLike, own: NDArray[np.float64], notion: str) -> NDArray[np.float64]:
+    """Check the relevance given for a list's items.
 
     Parameters
     ----------
+    given : array-like
+        (n,): chances from 0 to 1, or for "merit" any finite numbers ≥ 0.
     own : ndarray
         Scores, (n,).
-    given : array-like, optional
-        The relevance given, (n,): chances from 0 to 1, or for "merit" any finite numbers ≥ 0.
     notion : str
         The controller's notion.
-    chances : callable, optional
-        The chance of being relevant as a function of scores.
 
     Returns
     -------
@@ -159,19 +164,10 @@ def relevance_of(
     DataError
         If there are more or fewer numbers, or one is out of bounds or NaN.
     """
-    if given is None:
-        if notion == MERIT:
-            return own
-        if chances is not None:
-            return np.asarray(chances(own))
-        raise ConfigError(
-            f"a controller of {notion} needs the chance that an item is relevant. Give rank(…, relevance=), fit the "
-            "controller, or start it from a fitted GroupOffset (warm=)."
-        )
     relevance = np.asarray(given, np.float64)
     if relevance.shape != own.shape:
         raise DataError(f"relevance must be one number per item, {own.shape}; got shape {relevance.shape}.")
-    low, high = relevance.min(), relevance.max()
+    low, high = relevance.item(relevance.argmin()), relevance.item(relevance.argmax())  # NaN, if there is one
     if not (low >= 0 and isfinite(high) and (high <= 1 or notion == MERIT)):
         rule = "finite and ≥ 0" if notion == MERIT else "chances from 0 to 1"
         raise DataError(f"relevance must be {rule}; got {low:g} to {high:g}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -49,18 +50,19 @@ class Tallies:
         """Give the place of each of n labels in the tables, (n,); new labels get one."""
         labels = groups.tolist() if hasattr(groups, "tolist") else groups
         try:
-            return np.fromiter(map(self._code.__getitem__, labels), np.int64, n)
-        except KeyError:
-            return np.fromiter(map(self.code, labels), np.int64, n)
+            # The fastest look-up there is; of one label it gives no tuple.
+            known = itemgetter(*labels)(self._code) if n > 1 else (self._code[labels[0]],)
+        except (KeyError, TypeError):
+            for label in labels:
+                _check_label(label)
+            known = tuple(map(self.code, labels))
+        return np.fromiter(known, np.int64, n)
 
     def code(self, label: Any) -> int:
         """Give the place of one label in the tables, a new one if it is new."""
-        if label != label:  # NaN
+        _check_label(label)
+        if label is None or label != label:  # NaN
             return 0
-        if not isinstance(label, str | int | float):
-            if label is None:
-                return 0
-            raise DataError(f"a group must be a text or a number, or None if unknown; got {label!r}.")
         code = self._code.get(label)
         if code is None:
             code = self._code[label] = len(self.labels)
@@ -70,37 +72,24 @@ class Tallies:
                     line.append(0.0)
         return code
 
-    def add(
-        self,
-        code: NDArray[np.int64],
-        k: int | None,
-        gives: NDArray[np.float64] | None,
-        masses: list[NDArray[np.float64] | None],
-    ) -> None:
+    def add(self, given: list[list[float]], whole: list[list[float]]) -> None:
         """Count one list.
 
         Parameters
         ----------
-        code : ndarray
-            The place of each item's group in the tables, best item first, (n,).
-        k : int, optional
-            The places that give something; None is all.
-        gives : ndarray, optional
-            What each place gives, (n,); None is 1.
-        masses : list of ndarray
-            How much each item is of each stratum, (n,) each; None is 1.
+        given, whole : list of list of float
+            What each group got and what it could have got, (strata, groups) each.
         """
-        keep, size = self.keep, len(self.labels)
+        keep = self.keep
         self.served += 1
-        for stratum, mass in enumerate(masses):
-            counted = mass if gives is None else gives if mass is None else gives * mass
-            given = np.bincount(code[:k], None if counted is None else counted[:k], size).tolist()
-            whole = np.bincount(code, mass, size).tolist()
+        for stratum, size in enumerate(whole):
+            got = given[stratum]
             totals, sizes, lists = self.got[stratum], self.mass[stratum], self.lists[stratum]
-            for group in range(1, size):
-                totals[group] = keep * totals[group] + given[group]
-                sizes[group] = keep * sizes[group] + whole[group]
-                lists[group] = keep * lists[group] + (whole[group] > 0)
+            for group in range(1, len(size)):
+                own = size[group]
+                totals[group] = keep * totals[group] + got[group]
+                sizes[group] = keep * sizes[group] + own
+                lists[group] = keep * lists[group] + (own > 0)
 
     def pushes(self, gain: float, limit: float) -> list[float]:
         """Give what moves each group to the mean rate, (groups,).
@@ -118,17 +107,21 @@ class Tallies:
         list of float
             The mean over strata; 0 for a group without items.
         """
-        out = [0.0] * len(self.labels)
-        for totals, masses, lists in zip(self.got, self.mass, self.lists, strict=True):
+        size, strata = len(self.labels), len(self.got)
+        out = [0.0] * size
+        for stratum in range(strata):
+            totals, masses, lists = self.got[stratum], self.mass[stratum], self.lists[stratum]
             whole = sum(masses)
             if whole <= 0:
                 continue
             mean = sum(totals) / whole
-            factor = gain / max(LEAST_MOVED, 4 * mean * (1 - mean))
-            for group in range(1, len(out)):
-                if masses[group] > 0:
-                    push = factor * lists[group] * (mean - totals[group] / masses[group])
-                    out[group] += (limit if push > limit else -limit if push < -limit else push) / len(self.got)
+            moved = 4 * mean * (1 - mean)
+            factor = gain / (moved if moved > LEAST_MOVED else LEAST_MOVED)
+            for group in range(1, size):
+                mass = masses[group]
+                if mass > 0:
+                    push = factor * lists[group] * (mean - totals[group] / mass)
+                    out[group] += (limit if push > limit else -limit if push < -limit else push) / strata
         return out
 
     def evidence(self, label: Any) -> float:
@@ -136,30 +129,29 @@ class Tallies:
         group = self.code(label)
         return sum(min(got[group], mass[group] - got[group]) for got, mass in zip(self.got, self.mass, strict=True))
 
-    def lifts(self, gain: float, code: NDArray[np.int64], relevance: NDArray[np.float64]) -> list[float]:
+    def lifts(self, gain: float, count: list[int], merit: list[float]) -> list[float]:
         """Give FairCo's lifts: how much less a group got than another one, over its relevance in the list, (groups,).
 
         Parameters
         ----------
         gain : float
             The factor.
-        code : ndarray
-            The place of each item's group in the tables, (n,).
-        relevance : ndarray
-            Of each item, (n,).
+        count : list of int
+            The number of items of each group, (groups,).
+        merit : list of float
+            The relevance of each group, (groups,).
 
         Returns
         -------
         list of float
             0 for the group that got most, for groups that are not in the list and for unknown ones.
         """
-        size = len(self.labels)
-        merit = np.bincount(code, relevance, size).tolist()
-        present = [group for group, count in enumerate(np.bincount(code, None, size).tolist()) if group and count]
+        out = [0.0] * len(count)
+        present = [group for group in range(1, len(count)) if count[group]]
         quotient = [self.got[0][group] / max(LEAST_RELEVANCE, merit[group]) for group in present]
-        out = [0.0] * size
+        most = max(quotient, default=0.0)
         for group, own in zip(present, quotient, strict=True):
-            out[group] = gain * (max(quotient) - own)
+            out[group] = gain * (most - own)
         return out
 
     # ------------------------------------------------------------------ keeping and adding up
@@ -209,3 +201,8 @@ class Tallies:
             for own, theirs in zip(getattr(self, name), getattr(other, name), strict=True):
                 for group, number in zip(place, theirs, strict=True):
                     own[group] += number
+
+
+def _check_label(label: Any) -> None:
+    if label is not None and not isinstance(label, str | int | float):
+        raise DataError(f"a group must be a text or a number, or None if unknown; got {label!r}.")
