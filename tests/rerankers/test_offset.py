@@ -65,7 +65,7 @@ def fitted(scores, data, notion="dp", k=2, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            return er.GroupOffset(notion, k, **options).fit(scores, data)
+            return er.GroupOffset(notion, k, **{"shrink": False, **options}).fit(scores, data)
         except er.DataError:
             assert plain_gap(data.to_stored(scores), data, notion, (2,)) == 0
             return None

@@ -36,5 +36,5 @@ def floor_parts(
     """
     for number, data in enumerate(groupings):
         for notion, k in product(notions, ks):
-            moved = GroupOffset(notion, k).fit(scores, data).rerank(scores, data)
+            moved = GroupOffset(notion, k, shrink=False).fit(scores, data).rerank(scores, data)
             yield Part(number, notion, k, moved[:, None])

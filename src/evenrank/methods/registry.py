@@ -151,7 +151,7 @@ def _offset(name: str, label: str, title: str, sees: Sees) -> Method:
         home=("evenrank.rerankers.offset", "GroupOffset"),
         run=runs.offset,
         knobs=("notion", "strength", "k"),
-        settings=("max_ndcg_loss", *TRAINING),
+        settings=("shrink", "max_ndcg_loss", *TRAINING),
         by_notion=True,
         by_k=True,
     )

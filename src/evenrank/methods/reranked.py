@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from copy import deepcopy
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 import evenrank
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
+from evenrank.methods.crossfit import crossfit_scores
 from evenrank.methods.method import Method
 from evenrank.rankers import model_file
 from evenrank.rankers.content import FORMAT, VERSION
@@ -29,7 +31,7 @@ class RerankedRanker:
     base : ranker
         Gives scores.
     reranker : re-ranker
-        Is fitted to the scores of the training rows.
+        Is fitted to scores of the training rows.
     adapt : bool
         Fit the re-ranker anew, without labels, to the lists that are to be ranked.
     """
@@ -80,7 +82,10 @@ class RerankedRanker:
         return dict(self.reranker.get_params())
 
     def fit(self, data: RankingData) -> Self:
-        """Train the base ranker, and fit the re-ranker to its scores.
+        """Train the base ranker, and fit the re-ranker to scores of the same rows.
+
+        For the re-ranker each row is scored by a base ranker that was trained on other queries, as new rows will be; so
+        up to six base rankers are trained. See `evenrank.methods.crossfit`.
 
         Parameters
         ----------
@@ -92,8 +97,11 @@ class RerankedRanker:
         RerankedRanker
             The ranker itself.
         """
+        def train_scores(train: RankingData, test: RankingData) -> NDArray[np.float64]:
+            return np.asarray(deepcopy(self.base).fit(train).predict(test))
+
+        self.reranker.fit(crossfit_scores(data, train_scores), data)
         self.base.fit(data)
-        self.reranker.fit(self.base.predict(data), data)
         return self
 
     def predict(self, data: RankingData) -> NDArray[np.float64]:

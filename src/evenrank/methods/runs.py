@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.linear.path import FairnessPath, fairness_path
+from evenrank.methods.crossfit import crossfit_scores
 from evenrank.methods.method import ANY, Method, Part, Task, larger_group, refusals
 from evenrank.rankers.matching import protected_code
 from evenrank.rerankers.scored_lists import ScoredLists
@@ -95,7 +96,7 @@ def deltr_published(method: Method, task: Task) -> Iterator[Part]:
 
 def fastar(method: Method, task: Task) -> Iterator[Part]:
     """Re-rank the strength-0 model's scores by the table for k; share 0 leaves them alone."""
-    of_fastar, _, plain = _base_scores(task, ("significance",))
+    of_fastar, _, plain = _base_scores(task, ("significance",), learns=False)
     shares = task.strengths > 0
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         protected = larger_group(train) if method.larger else train.group_names[protected_code(train, None)]
@@ -126,11 +127,11 @@ def controller(method: Method, task: Task) -> Iterator[Part]:
 
 
 def offset(method: Method, task: Task) -> Iterator[Part]:
-    """Re-rank by offsets chosen on the base ranker's training scores, for each notion and cut-off.
+    """Re-rank by offsets chosen on scores of the training rows, for each notion and cut-off.
 
     Methods that see other lists choose them anew on the test lists, without labels.
     """
-    options, trained, plain = _base_scores(task, ("max_ndcg_loss",))
+    options, trained, plain = _base_scores(task, ("max_ndcg_loss", "shrink"))
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         if test.group_names != train.group_names:
             raise DataError(f"{method.name} must know the groups to be ranked, {list(test.group_names)}.")
@@ -143,19 +144,28 @@ def offset(method: Method, task: Task) -> Iterator[Part]:
 
 
 def mapped(method: Method, task: Task) -> Iterator[Part]:
-    """Re-rank by maps of scores learned on the base ranker's training scores."""
+    """Re-rank by maps of scores learned on scores of the training rows."""
     options, trained, plain = _base_scores(task, ("n_quantiles",))
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         reranker = method.ranker_class()(**method.fixed, **options).fit(trained, train)
         yield Part(grouping, ANY, None, _at_strengths(reranker, plain, test, task))
 
 
-def _base_scores(task: Task, own: tuple[str, ...]) -> tuple[dict[str, Any], NDArray[Any], NDArray[Any]]:
-    """The settings of the re-ranker itself, and the strength-0 model's scores of the training and the test rows."""
+def _base_scores(
+    task: Task, own: tuple[str, ...], *, learns: bool = True
+) -> tuple[dict[str, Any], NDArray[Any], NDArray[Any]]:
+    """The settings of the re-ranker itself, and the strength-0 model's scores of the training and the test rows.
+
+    Training rows that a re-ranker learns from are scored by models of other queries.
+    """
     options: dict[str, Any] = {"scale": task.scale, "seed": task.seed, **task.settings}
     of_reranker = {name: options.pop(name) for name in own if name in options}
-    path = fairness_path(task.train[0], "demographic_parity", [0.0], task.solver, **options)
-    return of_reranker, path.scores(task.train[0])[:, 0], path.scores(task.test[0])[:, 0]
+
+    def train_scores(train: RankingData, test: RankingData) -> NDArray[Any]:
+        return fairness_path(train, "demographic_parity", [0.0], task.solver, **options).scores(test)[:, 0]
+
+    train, plain = task.train[0], train_scores(task.train[0], task.test[0])
+    return of_reranker, crossfit_scores(train, train_scores, task.seed) if learns else np.empty(0), plain
 
 
 def _at_strengths(reranker: Any, scores: NDArray[Any], data: RankingData, task: Task) -> NDArray[Any]:

@@ -86,6 +86,7 @@ RULES: dict[str, Rule] = {
     "weight_decay": _at_least(0),
     "strength": PART,
     "theta": PART,
+    "shrink": FLAG,
     "max_ndcg_loss": _at_least(0, optional=True),
     "n_quantiles": _at_least(1, whole=True),
     "bias_cap": _at_least(0),

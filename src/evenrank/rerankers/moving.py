@@ -72,16 +72,20 @@ class TopLists:
         """Add each group's offset, (groups,), to its rows' scores."""
         return np.asarray(self.score + np.append(offsets, 0.0)[self.group])
 
-    def gamma(self, offsets: NDArray[np.float64]) -> float:
-        """Give Γ at some offsets, (groups,), by ranking the lists."""
+    def selected(self, offsets: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Give the chance of each row to be in the top k at some offsets, (groups,): one array (n,) per cut-off."""
         bounds = np.append(np.flatnonzero(np.diff(self.query, prepend=-1)), len(self.query))
         ranking = Ranking(self.adjusted(offsets), bounds)
+        return [ranking.top(k) for k in self.ks]
+
+    def gamma(self, offsets: NDArray[np.float64]) -> float:
+        """Give Γ at some offsets, (groups,), by ranking the lists."""
         groups = self.total.shape[1]
         known = self.cell >= 0
         values = []
-        for k in self.ks:
-            selected = (self.weight * ranking.top(k))[:, known]
-            sums = [np.bincount(self.cell[known], part, minlength=groups).astype(float) for part in selected]
+        for chosen in self.selected(offsets):
+            counted = (self.weight * chosen)[:, known]
+            sums = [np.bincount(self.cell[known], part, minlength=groups).astype(float) for part in counted]
             values.append(self.gamma_of_sums(np.concatenate(sums)[None, :])[0])
         return float(np.mean(values))
 

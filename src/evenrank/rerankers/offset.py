@@ -17,7 +17,9 @@ from evenrank.measures import measure
 from evenrank.notions import NotionLike, as_notion, warn_empty
 from evenrank.rankers import model_file
 from evenrank.rerankers.base import ScoreReranker, Settled, one_column
-from evenrank.rerankers.chances import Chances, RowWeights, chance_of_rows, expected_weights, labelled_weights
+from evenrank.rerankers.beyond_chance import parts_beyond_chance
+from evenrank.rerankers.chances import RowWeights, chance_of_rows, expected_weights, labelled_weights
+from evenrank.rerankers.offset_file import chosen_content, read_chosen
 from evenrank.rerankers.offset_search import search
 from evenrank.rerankers.scored_lists import ScoredLists
 from evenrank.row_checks import listed
@@ -45,6 +47,11 @@ class GroupOffset(ScoreReranker):
         The part of the full offsets that is used, from 0 (nothing changes) to 1. It is a part of the offsets and not
         of the gap: that has a meaning for any number of groups, and more strength is always a longer shift in the same
         direction.
+    shrink : bool
+        Correct only what is beyond chance: `fit` multiplies each group's offset by max(0, 1 − v/g²), where g is the
+        group's gap on the rows of `fit` and v the variance of that gap over queries (see
+        `evenrank.rerankers.beyond_chance`). A gap that is within one standard error of 0 is left alone. False gives the
+        offsets of the smallest gap on the rows of `fit`, whether other lists have that gap or not.
     max_ndcg_loss : float, optional
         The most NDCG at the largest k that may be lost on the rows of `fit`: the strength is capped, in steps of one
         twentieth, at the largest that keeps it. Without labels (`adapt`), the expected relevance stands for them.
@@ -82,9 +89,11 @@ class GroupOffset(ScoreReranker):
         k: int | Sequence[int] = 5,
         strength: float = 1.0,
         *,
+        shrink: bool = True,
         max_ndcg_loss: float | None = None,
     ) -> None:
-        self.notion, self.k, self.strength, self.max_ndcg_loss = notion, k, strength, max_ndcg_loss
+        self.notion, self.k, self.strength = notion, k, strength
+        self.shrink, self.max_ndcg_loss = shrink, max_ndcg_loss
 
     def fit(self, scores: ArrayLike, data: RankingData) -> Self:
         """Choose the offsets on rows with labels.
@@ -107,7 +116,16 @@ class GroupOffset(ScoreReranker):
             If there are fewer than two groups, or the notion has none to compare.
         """
         self._need_groups(data, 2)
-        return self.fit_lists(ScoredLists.of(scores, data))
+        self.fit_lists(ScoredLists.of(scores, data))
+        if self.shrink and self.gap_before_ > 0 and not self._change.any():
+            lists = "list" if data.n_queries == 1 else "lists"
+            fact = f"a {as_notion(self.notion).name} gap of {self.gap_before_:.3g} in {data.n_queries:,} {lists}"
+            warnings.warn(
+                f"{fact} is no more than chance; all offsets are 0. Fit on more lists, or with shrink=False.",
+                DataWarning,
+                stacklevel=2,
+            )
+        return self
 
     def fit_lists(self, lists: ScoredLists) -> Self:
         """Choose the offsets as `fit` does, on scores that several re-rankers share.
@@ -252,6 +270,8 @@ class GroupOffset(ScoreReranker):
         """The cut-offs, if all parameters are what they must be."""
         as_notion(self.notion)
         check_number(self.strength, "strength", least=0, most=1)
+        if not isinstance(self.shrink, bool):
+            raise ConfigError(f"shrink must be True or False; got {self.shrink!r}.")
         if self.max_ndcg_loss is not None:
             check_number(self.max_ndcg_loss, "max_ndcg_loss", least=0)
         ks = [self.k] if np.ndim(self.k) == 0 else list(self.k)  # type: ignore[arg-type]
@@ -272,6 +292,8 @@ class GroupOffset(ScoreReranker):
         movable = np.ones(len(start), bool) if free is None else free.copy()
         movable[self._reference] = False
         self._start, self._change, self._most = start, search(top, start, movable) - start, 1.0
+        if self.shrink and free is None and self._change.any():
+            self._change = self._change * parts_beyond_chance(top, weights, lists.data, start)
         if self.max_ndcg_loss is not None:
             self._most = self._allowed(lists, labelled=free is None)
         self.gap_before_, self.gap_after_ = top.gamma(start), top.gamma(self._use(float(self.strength)))
@@ -307,23 +329,13 @@ class GroupOffset(ScoreReranker):
         self._check_fitted("save")
         header = model_file.header(self)
         header["parameters"].pop("k")
-        return header | {
-            "ks": list(self._check()),
-            "start": self._start.tolist(),
-            "change": self._change.tolist(),
-            "most": self._most,
-            "gaps": [self.gap_before_, self.gap_after_],
-            "reference": self._reference,
-            "sentinels": [self._centre, self._reach],
-            "chances": [[fit.score.tolist(), fit.chance.tolist()] for fit in self.chances_],
-        }
+        return header | {"ks": list(self._check())} | chosen_content(self)
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> GroupOffset:
         """Make the re-ranker of a model file already read as JSON; see `FairLinearRanker.from_content`."""
         reranker = cls()
         model_file.set_parameters(reranker, content, name)
-        groups = model_file.names(content, "groups", name=name)
         ks = model_file.need(content, "ks", list, name=name)
         try:
             reranker.k = [check_k(k) for k in ks] if len(ks) != 1 else check_k(ks[0])
@@ -332,23 +344,6 @@ class GroupOffset(ScoreReranker):
             reranker._check() if isinstance(reranker.notion, str) else None
         except ConfigError as error:
             raise DataError(f"{name}: {error} Was the file edited?") from None
-        return reranker._filled(content, groups, name)
-
-    def _filled(self, content: dict[str, Any], groups: tuple[Any, ...], name: str) -> GroupOffset:
-        self.group_names_ = groups
-        self._start = model_file.numbers("start", content.get("start"), len(groups), name=name)
-        self._change = model_file.numbers("change", content.get("change"), len(groups), name=name)
-        self._most = float(model_file.numbers("most", [content.get("most")], 1, name=name)[0])
-        self._use(float(self.strength))
-        self.gap_before_, self.gap_after_ = model_file.numbers("gaps", content.get("gaps"), 2, name=name).tolist()
-        self._centre, self._reach = model_file.numbers("sentinels", content.get("sentinels"), 2, name=name).tolist()
-        self._reference = model_file.need(content, "reference", int, name=name)
-        if not 0 <= self._reference < len(groups):
-            raise DataError(f"{name}: 'reference' must be the number of a group; got {self._reference}.")
-        fits = model_file.need(content, "chances", list, name=name)
-        if len(fits) != len(groups):
-            raise DataError(f"{name}: 'chances' must have one entry per group; got {len(fits)} for {len(groups)}.")
-        self.chances_ = tuple(Chances(*model_file.rising_points(fit, "chances", name=name)) for fit in fits)
-        if any(fit.chance[0] < 0 or fit.chance[-1] > 1 for fit in self.chances_):
-            raise DataError(f"{name}: 'chances' must be from 0 to 1. Was the file edited?")
-        return self
+        reranker.__dict__ |= read_chosen(content, model_file.names(content, "groups", name=name), name)
+        reranker._use(float(reranker.strength))
+        return reranker

@@ -1,0 +1,82 @@
+"""What the model file of a `GroupOffset` holds besides its parameters: the offsets, and what `adapt` needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenrank.errors import DataError
+from evenrank.rankers import model_file
+from evenrank.rerankers.chances import Chances
+
+
+def chosen_content(reranker: Any) -> dict[str, Any]:
+    """Give what a fitted re-ranker chose and learned, in plain values.
+
+    Parameters
+    ----------
+    reranker : GroupOffset
+        The re-ranker.
+
+    Returns
+    -------
+    dict
+        The entries of the file.
+    """
+    return {
+        "start": reranker._start.tolist(),
+        "change": reranker._change.tolist(),
+        "most": reranker._most,
+        "gaps": [reranker.gap_before_, reranker.gap_after_],
+        "reference": reranker._reference,
+        "sentinels": [reranker._centre, reranker._reach],
+        "chances": [[fit.score.tolist(), fit.chance.tolist()] for fit in reranker.chances_],
+    }
+
+
+def read_chosen(content: dict[str, Any], groups: tuple[Any, ...], name: str) -> dict[str, Any]:
+    """Read what `chosen_content` gave.
+
+    Parameters
+    ----------
+    content : dict
+        The content of the file.
+    groups : tuple
+        The labels of the groups.
+    name : str
+        The name that an error gives the file.
+
+    Returns
+    -------
+    dict
+        Attributes of the re-ranker.
+
+    Raises
+    ------
+    DataError
+        If an entry is missing or damaged.
+    """
+    start, change = (model_file.numbers(key, content.get(key), len(groups), name=name) for key in ("start", "change"))
+    most = float(model_file.numbers("most", [content.get("most")], 1, name=name)[0])
+    before, after = model_file.numbers("gaps", content.get("gaps"), 2, name=name).tolist()
+    centre, reach = model_file.numbers("sentinels", content.get("sentinels"), 2, name=name).tolist()
+    reference = model_file.need(content, "reference", int, name=name)
+    if not 0 <= reference < len(groups):
+        raise DataError(f"{name}: 'reference' must be the number of a group; got {reference}.")
+    fits = model_file.need(content, "chances", list, name=name)
+    if len(fits) != len(groups):
+        raise DataError(f"{name}: 'chances' must have one entry per group; got {len(fits)} for {len(groups)}.")
+    chances = tuple(Chances(*model_file.rising_points(fit, "chances", name=name)) for fit in fits)
+    if any(fit.chance[0] < 0 or fit.chance[-1] > 1 for fit in chances):
+        raise DataError(f"{name}: 'chances' must be from 0 to 1. Was the file edited?")
+    return {
+        "group_names_": groups,
+        "chances_": chances,
+        "gap_before_": before,
+        "gap_after_": after,
+        "_start": start,
+        "_change": change,
+        "_most": most,
+        "_reference": reference,
+        "_centre": centre,
+        "_reach": reach,
+    }
