@@ -108,3 +108,38 @@ def test_position_bias_is_found_where_it_is_known():
     assert all((fair.maps_[name][0][1:-1] <= plain.maps_[name][0][1:-1]).all() for name in ("a", "b"))
     with pytest.raises(er.DataError, match="whole number from 1 on"):
         er.EqualOpportunityTransform().fit(score.ravel(), data, position=position - 1)
+
+
+def test_a_theta_per_group_is_kept_in_the_file(tmp_path):
+    scores, data = drawn()
+    theta = {"a": 0.25, "b": 1.0, "c": 0.0}
+    reranker = er.QuantileBarycentre(theta).fit(scores, data)
+    reranker.save(tmp_path / "map.json")
+    again = er.load(tmp_path / "map.json")
+    assert again.theta == theta
+    np.testing.assert_array_equal(again.rerank(scores, data), reranker.rerank(scores, data))
+    whole = er.QuantileBarycentre(1.0).fit(scores, data).rerank(scores, data)
+    group = data.to_caller(data.group)
+    part = np.array([theta[name] for name in data.group_names])[group]
+    np.testing.assert_allclose(reranker.rerank(scores, data), scores + part * (whole - scores), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [er.QuantileMatch, er.QuantileBarycentre, er.EqualOpportunityTransform])
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        ([1.0, 2.0], ["a", "b"]),  # one item per group
+        ([3.0, 3.0, 3.0, 3.0], ["a", "b", "a", "b"]),  # all tied
+        ([0.0, -0.0, 1e-300, 5e-324], ["a", "a", "b", "b"]),
+        ([1e300, 1.0, 2.0, 3.0, -1e300, 2.5], ["a", "a", "b", "b", "b", "a"]),
+    ],
+)
+def test_hostile_scores_give_finite_scores_in_order(kind, scores, labels):
+    data = one_list(scores, labels, [1] * len(scores))
+    out = kind().fit(scores, data).rerank(scores, data)
+    assert np.isfinite(out).all()
+    for label in ("a", "b"):
+        mine = np.flatnonzero(np.array(labels) == label)
+        assert (np.diff(out[mine][np.argsort(np.array(scores)[mine], kind="stable")]) >= 0).all()
+    with pytest.raises(er.DataError, match="row 0 has nan"):
+        kind().fit([np.nan, *scores[1:]], data)

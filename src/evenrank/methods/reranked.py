@@ -97,6 +97,7 @@ class RerankedRanker:
         RerankedRanker
             The ranker itself.
         """
+
         def train_scores(train: RankingData, test: RankingData) -> NDArray[np.float64]:
             return np.asarray(deepcopy(self.base).fit(train).predict(test))
 

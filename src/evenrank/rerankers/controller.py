@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import exp, isfinite
-from operator import sub
 from typing import Any, Self
 
 import numpy as np
@@ -19,12 +18,14 @@ from evenrank.rerankers.controller_input import (
     VALUES,
     checked_relevance,
     kept_start,
+    known_chances,
     lists_of,
     mean_start,
     notion_name,
     spread_of,
     warm_start,
 )
+from evenrank.rerankers.served_sums import sums_of
 from evenrank.rerankers.tallies import Tallies
 
 PARAMETERS = ("notion", "k", "gain", "value", "limit", "memory")
@@ -116,7 +117,8 @@ class FairController:
         self._tallies = Tallies(strata, 1.0 if memory is None or name == MERIT else exp(-1 / memory))
         for label in self.offsets:
             self._tallies.code(label)
-        self._discounts, self._table = np.zeros(0), None
+        self._discount, self._table = np.zeros(0), None
+        self._sums = sums_of(name, value)
         self._relevance_counts = name != "demographic_parity" or value == "impact"
 
     @property
@@ -175,19 +177,23 @@ class FairController:
             shift = np.array(self._shifts(down, count, mass))
             # Sorting what is sorted already keeps the order within a group, however small its differences are.
             order = order[(down - shift[code[order]]).argsort(kind="stable")]
-        self._count(order, code, given, count, mass)
+        top = order[: self.k]
+        gives = None if self.value == "topk" else self._discounts(len(top))
+        relevant = None if given is None else given[top]
+        self._tallies.add(*self._sums(code[top], gives, relevant, count, mass))
         return order
+
+    def _discounts(self, n: int) -> NDArray[np.float64]:
+        """What the first n places give."""
+        if len(self._discount) < n:
+            self._discount = 1 / np.log2(np.arange(2, 2 * n + 2))
+        return self._discount[:n]
 
     def _expected(self, own: NDArray[np.float64], code: NDArray[np.int64]) -> NDArray[np.float64]:
         """The chances of a list's items by their scores, (n,)."""
         labels = self._tallies.labels
         if self._table is None or self._table.rows != len(labels):
-            if not self.chances_:
-                raise ConfigError(
-                    f"a controller of {self.notion} needs the chance that an item is relevant. Give rank(…, "
-                    "relevance=), fit the controller, or start it from a fitted GroupOffset (warm=)."
-                )
-            self._table = ChanceTable(self.chances_, labels)
+            self._table = ChanceTable(known_chances(self.chances_, self.notion), labels)
         return self._table(own, code)
 
     def _shifts(self, down: NDArray[np.float64], count: list[int], mass: list[float] | None) -> list[float]:
@@ -209,37 +215,6 @@ class FairController:
             for group, label in enumerate(self._tallies.labels):
                 parts[group] += self.start_.get(label, 0.0)
         return parts
-
-    def _count(
-        self,
-        order: NDArray[np.int64],
-        code: NDArray[np.int64],
-        relevance: NDArray[np.float64] | None,
-        count: list[int],
-        mass: list[float] | None,
-    ) -> None:
-        """Add what the items, best first, get."""
-        top = order[: self.k]
-        groups, size = code[top], len(count)
-        gives: NDArray[np.float64] | None = None
-        if self.value != "topk":
-            if len(self._discounts) < len(order):
-                self._discounts = 1 / np.log2(np.arange(2, 2 * len(order) + 2))
-            gives = self._discounts[: len(top)]
-        if mass is None or relevance is None or (self.notion == MERIT and self.value != "impact"):
-            self._tallies.add([np.bincount(groups, gives, size).tolist()], [count])
-            return
-        relevant = relevance[top]
-        to_relevant = np.bincount(groups, relevant if gives is None else gives * relevant, size).tolist()
-        if self.value == "impact":
-            self._tallies.add([to_relevant], [count])
-        elif self.notion == "equal_opportunity":
-            self._tallies.add([to_relevant], [mass])
-        else:  # what is not of the relevant stratum is of the other one
-            to_all = np.bincount(groups, gives, size).tolist()
-            to_others = list(map(sub, to_all, to_relevant))
-            others = list(map(sub, count, mass))
-            self._tallies.add([to_others, to_relevant], [others, mass])
 
     # ------------------------------------------------------------------ several servers, and the next start
 
@@ -281,7 +256,9 @@ class FairController:
         """
         try:
             if state["controller"] not in range(1, VERSION + 1):
-                raise DataError(f"this state is of version {state['controller']!r}; this evenrank knows 1 to {VERSION}.")
+                raise DataError(
+                    f"this state is of version {state['controller']!r}; this evenrank knows 1 to {VERSION}."
+                )
             controller = cls(**{name: state[name] for name in PARAMETERS})
             controller.start_, controller.offsets, controller.chances_ = kept_start(state)
             controller._tallies.restore(state)

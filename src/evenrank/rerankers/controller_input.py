@@ -142,6 +142,16 @@ def mean_start(shifts: list[dict[Any, float]], tallies: Tallies) -> dict[Any, fl
     return start
 
 
+def known_chances(fits: dict[Any, Chances], notion: str) -> dict[Any, Chances]:
+    """Give the fits, if there are any; a list that came without relevance needs them."""
+    if not fits:
+        raise ConfigError(
+            f"a controller of {notion} needs the chance that an item is relevant. Give rank(…, relevance=), fit the "
+            "controller, or start it from a fitted GroupOffset (warm=)."
+        )
+    return fits
+
+
 def checked_relevance(given: ArrayLike, own: NDArray[np.float64], notion: str) -> NDArray[np.float64]:
     """Check the relevance given for a list's items.
 

@@ -22,6 +22,8 @@ from evenrank.ranking import Ranking
 BLUR = 16 * np.finfo(np.float64).eps
 # Values of Γ closer than this are one value: sums of fractions carry that much rounding.
 SAME = 1e-12
+# Where rounding decides which scores tie, so many numbers are tried by ranking the lists, if they may save this part.
+TRIED, WORTH = 8, 1e-3
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,17 @@ class TopLists:
         moves = np.append(moving, False)[self.group]
         sides = _Side(self, moves, offsets), _Side(self, ~moves, offsets)
         blur = float(np.abs(offsets).max(initial=0))
-        states = _joined([_crossings(*sides, k, blur) for k in self.ks], self)
-        return _smallest(states, Move(0.0, self.gamma(offsets)), self.step)
+        states, doubtful = _joined([_crossings(*sides, k, blur) for k in self.ks], self)
+        stay = Move(0.0, self.gamma(offsets))
+        best = _smallest(states, stay, self.step)
+        for number in np.argsort(doubtful.gamma, kind="stable")[:TRIED].tolist():
+            if doubtful.gamma[number] >= best.gamma - max(SAME, WORTH * stay.gamma):
+                break
+            low, high = float(doubtful.low[number]), float(doubtful.high[number])
+            for by in dict.fromkeys((low, high, (low + high) / 2)):
+                gamma = self.gamma(offsets + np.where(moving, by, 0.0))
+                best = Move(by, gamma) if gamma < best.gamma - SAME else best
+        return best
 
 
 class _Side:
@@ -190,8 +201,11 @@ class _States:
     gamma: NDArray[np.float64]
 
 
-def _joined(curves: list[_Crossings], lists: TopLists) -> _States:
-    """The states between the crossings of all cut-offs, and those at the crossings where ties are certain."""
+def _joined(curves: list[_Crossings], lists: TopLists) -> tuple[_States, _States]:
+    """The states between the crossings of all cut-offs and at those where ties are certain; and where they are not.
+
+    Of the latter Γ is known only if all crossings of a cluster are ties at once.
+    """
     at = np.concatenate([curve.at for curve in curves])
     order = np.argsort(at, kind="stable")
     at = at[order]
@@ -215,15 +229,16 @@ def _joined(curves: list[_Crossings], lists: TopLists) -> _States:
         done = np.concatenate([[0], np.cumsum(source == number)])[bounds]
         total = curve.before + np.concatenate([np.zeros((1, curve.change.shape[1])), np.cumsum(curve.change, axis=0)])
         between += lists.gamma_of_sums(total[done]) / len(curves)
-        if certain.any():
-            partial = np.cumsum(curve.change * curve.part[:, None], axis=0)
-            partial = np.concatenate([np.zeros((1, partial.shape[1])), partial])
-            middle = total[done[:-1]] + partial[done[1:]] - partial[done[:-1]]
-            tied += lists.gamma_of_sums(middle) / len(curves)
-    point = at[starts][certain] if len(at) else at
-    return _States(
+        partial = np.cumsum(curve.change * curve.part[:, None], axis=0)
+        partial = np.concatenate([np.zeros((1, partial.shape[1])), partial])
+        middle = total[done[:-1]] + partial[done[1:]] - partial[done[:-1]]
+        tied += lists.gamma_of_sums(middle) / len(curves)
+    first, last = (at[starts], at[ends - 1]) if len(at) else (at, at)
+    point = first[certain]
+    sure = _States(
         np.concatenate([low, point]), np.concatenate([high, point]), np.concatenate([between, tied[certain]])
     )
+    return sure, _States(first[~certain], last[~certain], tied[~certain])
 
 
 def _smallest(states: _States, stay: Move, step: float) -> Move:

@@ -19,6 +19,7 @@ from evenrank.rankers import model_file
 from evenrank.rerankers.base import ScoreReranker, Settled, one_column
 from evenrank.rerankers.beyond_chance import parts_beyond_chance
 from evenrank.rerankers.chances import RowWeights, chance_of_rows, expected_weights, labelled_weights
+from evenrank.rerankers.moving import SAME
 from evenrank.rerankers.offset_file import chosen_content, read_chosen
 from evenrank.rerankers.offset_search import search
 from evenrank.rerankers.scored_lists import ScoredLists
@@ -117,7 +118,7 @@ class GroupOffset(ScoreReranker):
         """
         self._need_groups(data, 2)
         self.fit_lists(ScoredLists.of(scores, data))
-        if self.shrink and self.gap_before_ > 0 and not self._change.any():
+        if self.shrink and self.gap_before_ > SAME and not self._change.any():
             lists = "list" if data.n_queries == 1 else "lists"
             fact = f"a {as_notion(self.notion).name} gap of {self.gap_before_:.3g} in {data.n_queries:,} {lists}"
             warnings.warn(

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_number
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, DataError
+from evenrank.rankers import model_file
 from evenrank.rankers.matching import protected_code
 from evenrank.rerankers.maps import MapReranker, thinned
 from evenrank.row_checks import listed
@@ -124,6 +125,25 @@ class QuantileBarycentre(MapReranker):
             self.maps_[name] = thinned(score + lists.centre, np.maximum.accumulate(mean) + lists.centre)
         self.group_names_ = data.group_names
         return self
+
+    def content(self) -> dict[str, Any]:
+        """Give what the model file holds; a theta per group is a list in the order of the groups."""
+        content = super().content()
+        if isinstance(self.theta, Mapping):
+            del content["parameters"]["theta"]
+            content["thetas"] = [self._part(name) for name in self.group_names_]
+        return content
+
+    @classmethod
+    def from_content(cls, content: dict[str, Any], name: str) -> Self:
+        """Make the re-ranker of a model file already read as JSON; see `FairLinearRanker.from_content`."""
+        reranker = super().from_content(content, name)
+        if "thetas" in content:
+            parts = model_file.numbers("thetas", content["thetas"], len(reranker.group_names_), name=name)
+            if (parts < 0).any() or (parts > 1).any():
+                raise DataError(f"{name}: 'thetas' must be from 0 to 1. Was the file edited?")
+            reranker.theta = dict(zip(reranker.group_names_, parts.tolist(), strict=True))
+        return reranker
 
     def _check_theta(self, groups: tuple[Any, ...]) -> None:
         parts = self.theta if isinstance(self.theta, Mapping) else dict.fromkeys(groups, self.theta)
