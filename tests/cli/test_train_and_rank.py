@@ -377,15 +377,21 @@ def test_ranked_rows_break_near_ties_by_item(run, save):
 )
 def test_a_reranked_model_is_one_file_that_ranks_rows_without_labels(run, save, rows, data, method):
     path = save(rows, "rows.csv")
-    fair = ["--notion", "dp", "--target-k", 3] if method.startswith("offset") else []
+    fair = ["--notion", "dp", "--target-k", 3, "--set", "shrink=false"] if method.startswith("offset") else []
     trained = run("train", path, "-o", "m.json", "--method", method, *fair, "--json")
     assert (trained.code, trained.err) == (0, "")
     assert run("rank", save(rows.drop("relevance"), "new.csv"), "-m", "m.json", "-o", "ranked.parquet").code == 0
     ranked = pl.read_parquet("ranked.parquet").sort("row")
     base = er.FairLinearRanker("dp", alpha=0.0).fit(data).predict(data)
+    fold, learned = data.folds(5, 0), np.empty(data.n_rows)
+    for number in range(5):  # each row is scored by a ranker of other queries
+        other, own = data.take(fold != number), data.take(fold == number)
+        scores = er.FairLinearRanker("dp", alpha=0.0).fit(other).predict(own)
+        learned[fold[data.query_of_row] == number] = own.to_stored(scores)
     classes = {"quantile_match": er.QuantileMatch, "quantile_barycentre": er.QuantileBarycentre}
     classes |= {"eopp_transform": er.EqualOpportunityTransform}
-    reranker = (er.GroupOffset("dp", 3) if fair else classes[method]()).fit(base, data)
+    reranker = er.GroupOffset("dp", 3, shrink=False) if fair else classes[method]()
+    reranker.fit(data.to_caller(learned), data)
     expected = (reranker.adapt(base, data) if method == "offset_adaptive" else reranker).rerank(base, data)
     np.testing.assert_allclose(ranked["score"].to_numpy(), expected, atol=1e-9)
     assert er.measure(ranked["score"].to_numpy(), data, ["dp@3"]) != er.measure(base, data, ["dp@3"])
@@ -404,3 +410,37 @@ def test_offsets_of_a_reranker_alone_give_no_scores(run, save, rows, data):
     result = run("rank", save(rows, "rows.csv"), "-m", "alone.json")
     assert result.code == 2
     assert "holds a GroupOffset alone" in result.err
+
+
+def test_the_controller_takes_its_notion_cut_off_and_gain(run, save, rows):
+    data = er.RankingData.from_frame(rows, item="item")
+    scored = rows.with_columns(score=pl.Series(data.to_caller(np.asarray(data.features, float).sum(axis=1))))
+    path = save(scored, "rows.csv")
+    given = ["--score", "score", "--method", "controller", "--k", 3, "--gain", 10, "--notion"]
+    for notion in ("dp", "merit"):
+        assert run("rank", path, "-o", f"{notion}.csv", *given, notion).code == 0
+        ranked = pl.read_csv(f"{notion}.csv")
+        expected = er.FairController(notion, 3, 10.0).rerank(scored["score"].to_numpy(), data)
+        assert ranked["score"].to_numpy() == pytest.approx(expected[ranked["row"].to_numpy()])
+    result = run("rank", path, *given, "eop")
+    assert result.code == 2
+    assert "--notion eop asks how likely items are to be relevant" in result.err
+    result = run("rank", path, "--score", "score", "--method", "fastar", "--gain", 3)
+    assert result.code == 2
+    assert "--gain is not for --method fastar" in result.err
+
+
+@pytest.mark.skipif(find_spec("lightgbm") is None, reason="needs LightGBM")
+def test_an_offset_of_trees_is_learned_on_trees_of_other_queries(run, save, rows):
+    path = save(rows, "rows.csv")
+    options = ["--model", "lightgbm", "--set", "n_estimators=5", "--set", "min_child_samples=5", "--set", "n_jobs=1"]
+    assert (
+        run("train", path, "--method", "offset", "--notion", "dp", "--target-k", 3, "-o", "m.json", *options).code == 0
+    )
+    model = er.load("m.json")
+    data = er.RankingData.from_frame(rows, item="item", features=list(model.feature_names_))
+    own = er.GroupOffset("dp", 3).fit(model.base.predict(data), data)
+    assert model.reranker.gap_before_ != own.gap_before_
+    assert run("rank", save(rows.drop("relevance"), "new.csv"), "-m", "m.json", "-o", "ranked.csv").code == 0
+    ranked = pl.read_csv("ranked.csv")
+    assert ranked["score"].to_numpy() == pytest.approx(model.predict(data)[ranked["row"].to_numpy()])

@@ -112,9 +112,7 @@ def test_any_scores_get_the_smallest_gap_of_all_offsets(source, notion, k):
     tried = stored[:, None] + np.outer(data.group == moving, every_offset(stored, data, moving))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        values, after = (
-            er.measure(some, data, names) for some in (data.to_caller(tried), offset.rerank(scores, data))
-        )
+        values, after = (er.measure(some, data, names) for some in (data.to_caller(tried), offset.rerank(scores, data)))
     least = np.mean([values[name] for name in names], axis=0).min()
     if not np.isnan(least):
         assert np.mean([after[name] for name in names]) <= least + 1e-9
@@ -240,7 +238,9 @@ def plain_part(scores, data, notion, k):
     """max(0, 1 − v/g²) of two groups, query by query."""
     query, group = data.query_of_row, data.group
     squares = variance = 0.0
-    for stratum in {"dp": [data.relevance >= 0], "eop": [data.relevant], "eod": [~data.relevant, data.relevant]}[notion]:
+    for stratum in {"dp": [data.relevance >= 0], "eop": [data.relevant], "eod": [~data.relevant, data.relevant]}[
+        notion
+    ]:
         chosen = er.Ranking(scores, data.query_ptr).top(k)
         rate = [chosen[(group == code) & stratum].mean() for code in (0, 1)]
         size = [((group == code) & stratum).sum() for code in (0, 1)]

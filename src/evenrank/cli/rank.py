@@ -17,8 +17,10 @@ from evenrank.errors import ConfigError, one_line
 from evenrank.io.files import write_whole
 from evenrank.methods.method import Method
 from evenrank.methods.registry import METHODS
+from evenrank.notions import ALIASES
 from evenrank.quiet import quiet
 
+LABELLED = ("equal_opportunity", "equalized_odds")
 RERANKERS = [method.name for method in METHODS.values() if not method.saves]
 
 
@@ -44,7 +46,16 @@ def rank(
     ] = None,
     protected: Annotated[str | None, typer.Option(help="FA*IR: the protected group; default: the smaller.")] = None,
     k: Annotated[
-        int | None, options.numeric("--k", parser=options.whole(1), help="FA*IR: places to fill; default: all.")
+        int | None,
+        options.numeric(
+            "--k", parser=options.whole(1), help="Places that count; default: all for FA*IR, 5 for the controller."
+        ),
+    ] = None,
+    notion: Annotated[
+        str | None, typer.Option(help="Controller: dp, or merit (relevance is then the score).  [default: dp]")
+    ] = None,
+    gain: Annotated[
+        float | None, options.numeric(help="Controller: how hard the gap so far is pushed back.  [default: 3]")
     ] = None,
     score: Annotated[
         str | None, typer.Option("--score", help="Take the scores from this column instead of a model.")
@@ -61,9 +72,10 @@ def rank(
     """Write the rows in ranked order (query, item, rank, score, row of the file), by a model or a score column.
 
     Group and relevance are carried along if the file has them, so that the result can be audited. --method fastar
-    re-ranks each list so that every prefix has enough protected items.
+    re-ranks each list so that every prefix has enough protected items; --method controller serves the lists in the
+    order of the file, each shifted against the gap of those before it.
     """
-    knobs = {"p": p, "significance": significance, "protected": protected, "k": k}
+    knobs = {"p": p, "significance": significance, "protected": protected, "k": k, "notion": notion, "gain": gain}
     chosen = {name: value for name, value in knobs.items() if value is not None}
     reranker = _reranker(method, chosen)
     ranker = None
@@ -132,4 +144,9 @@ def _reranker(name: str | None, chosen: Mapping[str, Any]) -> Method | None:
         verb = "is" if len(strange) == 1 else "are"
         place = f"not for --method {name}" if method else "for --method"
         raise ConfigError(f"{' and '.join(strange)} {verb} {place}; leave out, or name another method.")
+    if ALIASES.get(chosen.get("notion", ""), chosen.get("notion")) in LABELLED:
+        raise ConfigError(
+            f"--notion {chosen['notion']} asks how likely items are to be relevant, which this command does not know. "
+            "Use dp, or a model of evenrank train --method offset_adaptive."
+        )
     return method

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,9 +44,11 @@ def parts_beyond_chance(
         return np.zeros(groups)
     selected = top.selected(offsets)
     for stratum, total in enumerate(weights.total):
-        rows = np.flatnonzero((data.group >= 0) & (weights.share[stratum] > 0))
-        share = weights[rows][stratum]
-        sizes = _by_query(data.query_of_row[rows], data.group[rows], share, groups, queries)
+        if stratum not in weights.by_query:
+            rows = np.flatnonzero((data.group >= 0) & (weights.share[stratum] > 0))
+            share = weights.share[stratum, rows] * weights.weight[rows]
+            weights.by_query[stratum] = _by_query(data.query_of_row[rows], data.group[rows], share, groups, queries)
+        sizes = weights.by_query[stratum]
         inside = np.flatnonzero((top.cell >= 0) & (top.weight[stratum] > 0))
         for chosen in selected:
             counted = top.weight[stratum, inside] * chosen[inside]
@@ -59,7 +63,7 @@ Tables = list[NDArray[np.float64]]
 
 
 def _by_query(
-    query: NDArray[np.int64], group: NDArray[np.int64], value: NDArray[np.float64], groups: int, queries: int
+    query: NDArray[Any], group: NDArray[Any], value: NDArray[np.float64], groups: int, queries: int
 ) -> Tables:
     """Sums of each group by query, (queries,) each, and last those of all groups."""
     tables = []

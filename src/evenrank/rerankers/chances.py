@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -135,7 +135,7 @@ class ChanceTable:
         self._points = np.unique(np.concatenate([fit.score for fit in fits.values()]))
         values = {label: fit(self._points) for label, fit in fits.items()}
         mean = np.mean(list(values.values()), axis=0)
-        each = np.stack([values.get(label, mean) for label in labels])
+        each = np.stack([values[label] if label in values else mean for label in labels])
         # Each interval of the points has its value at the lower end and its slope; both ends are flat.
         slopes = np.zeros((self.rows, len(self._points) + 1))
         slopes[:, 1:-1] = np.diff(each, axis=1) / np.diff(self._points)
@@ -164,11 +164,14 @@ class RowWeights:
         The weight of each row, (n,).
     total : ndarray
         The sum of weights in each cell, (strata, groups).
+    by_query : dict
+        By stratum, the sums of each group by query, kept once they are asked for.
     """
 
     share: NDArray[Any]
     weight: NDArray[np.float64]
     total: NDArray[np.float64]
+    by_query: dict[int, list[NDArray[np.float64]]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, share: NDArray[Any], weight: NDArray[np.float64], data: RankingData) -> RowWeights:

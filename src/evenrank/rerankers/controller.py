@@ -103,8 +103,7 @@ class FairController:
         memory: float | None = 1000.0,
     ) -> None:
         self.value = choose(value, VALUES, what="value")
-        name = notion_name(notion, value)
-        self.notion = name
+        self.notion = name = notion_name(notion, value)
         self.k = TOP_K if k is None and value == "topk" else k if k is None else check_k(k)
         self.gain = (MERIT_GAIN if name == MERIT else GAIN) if gain is None else gain
         check_number(self.gain, "gain", least=0)
@@ -113,11 +112,12 @@ class FairController:
             check_number(memory, "memory", above=0)
         self.limit, self.memory = limit, memory
         self.start_, self.offsets, self.chances_ = warm_start(warm)
-        strata = {"equalized_odds": 2}.get(name, 1)
-        self._tallies = Tallies(strata, 1.0 if memory is None or name == MERIT else exp(-1 / memory))
+        self._tallies = Tallies(
+            1 + (name == "equalized_odds"), 1.0 if memory is None or name == MERIT else exp(-1 / memory)
+        )
         for label in self.offsets:
             self._tallies.code(label)
-        self._discount, self._table = np.zeros(0), None
+        self._discount, self._table = np.zeros(0), None  # type: tuple[NDArray[np.float64], ChanceTable | None]
         self._sums = sums_of(name, value)
         self._relevance_counts = name != "demographic_parity" or value == "impact"
 
@@ -153,9 +153,8 @@ class FairController:
         """
         own = np.asarray(scores, np.float64)
         if own.ndim != 1 or len(groups) != len(own):
-            raise DataError(
-                f"rank needs one score and one group per item; got shape {own.shape} and {len(groups)} groups."
-            )
+            shapes = f"shape {own.shape} and {len(groups)} groups"
+            raise DataError(f"rank needs one score and one group per item; got {shapes}.")
         if not len(own):
             return np.zeros(0, np.int64)
         down = -own
@@ -164,9 +163,9 @@ class FairController:
         if not (isfinite(down.item(0)) and isfinite(down.item(-1))):  # NaN is sorted last
             place = int(np.flatnonzero(~np.isfinite(own))[0])
             raise DataError(f"scores must be finite; item {place} has {own[place]}. Leave the item out of the list.")
-        given = None
-        if self._relevance_counts:
-            given = own if relevance is None else checked_relevance(relevance, own, self.notion)
+        given = own if self._relevance_counts else None
+        if given is not None and relevance is not None:
+            given = checked_relevance(relevance, own, self.notion)
         code = self._tallies.codes(groups, len(own))
         if given is not None and relevance is None and self.notion != MERIT:
             given = self._expected(own, code)
@@ -178,16 +177,12 @@ class FairController:
             # Sorting what is sorted already keeps the order within a group, however small its differences are.
             order = order[(down - shift[code[order]]).argsort(kind="stable")]
         top = order[: self.k]
-        gives = None if self.value == "topk" else self._discounts(len(top))
+        if self.value != "topk" and len(self._discount) < len(top):
+            self._discount = 1 / np.log2(np.arange(2, 2 * len(top) + 2))
+        gives = None if self.value == "topk" else self._discount[: len(top)]
         relevant = None if given is None else given[top]
         self._tallies.add(*self._sums(code[top], gives, relevant, count, mass))
         return order
-
-    def _discounts(self, n: int) -> NDArray[np.float64]:
-        """What the first n places give."""
-        if len(self._discount) < n:
-            self._discount = 1 / np.log2(np.arange(2, 2 * n + 2))
-        return self._discount[:n]
 
     def _expected(self, own: NDArray[np.float64], code: NDArray[np.int64]) -> NDArray[np.float64]:
         """The chances of a list's items by their scores, (n,)."""
@@ -212,8 +207,7 @@ class FairController:
         """The shift of each group in spreads."""
         parts = self._tallies.pushes(STEP * self.gain, self.limit)
         if self.gain and self.start_:
-            for group, label in enumerate(self._tallies.labels):
-                parts[group] += self.start_.get(label, 0.0)
+            return [part + self.start_.get(label, 0.0) for part, label in zip(parts, self._tallies.labels, strict=True)]
         return parts
 
     # ------------------------------------------------------------------ several servers, and the next start
@@ -287,9 +281,9 @@ class FairController:
             if not isinstance(other, FairController):
                 raise ConfigError(f"controllers merge with controllers; got {type(other).__name__}.")
             strange = [name for name in PARAMETERS if getattr(self, name) != getattr(other, name)]
-            if strange:
-                values = f"{getattr(self, strange[0])!r} and {getattr(other, strange[0])!r}"
-                raise ConfigError(f"controllers that merge must share their {strange[0]}; got {values}.")
+            for name in strange:
+                values = f"{getattr(self, name)!r} and {getattr(other, name)!r}"
+                raise ConfigError(f"controllers that merge must share their {name}; got {values}.")
             merged._tallies.merge(other._tallies)
         return merged
 
@@ -346,9 +340,8 @@ class FairController:
         if k is not None and not self.served:
             self.k = check_k(k)
         if k not in (None, self.k):
-            raise ConfigError(
-                f"this controller counts the top {self.k}; got k={k}. Make one with FairController(k={k})."
-            )
+            remedy = f"Make one with FairController(k={k})."
+            raise ConfigError(f"this controller counts the top {self.k}; got k={k}. {remedy}")
         stored = np.asarray(data.to_stored(scores), np.float64)
         if stored.ndim != 1:
             raise DataError(f"scores to re-rank must be one column, ({data.n_rows},); got shape {stored.shape}.")

@@ -9,7 +9,7 @@ sums are added up in that order, and Γ follows for every number there is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,7 @@ class TopLists:
     pairs: Pairs
     ks: tuple[int, ...]
     step: float
+    _selected: dict[bytes, list[NDArray[np.float64]]] = field(default_factory=dict, repr=False)
 
     def adjusted(self, offsets: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add each group's offset, (groups,), to its rows' scores."""
@@ -76,9 +77,13 @@ class TopLists:
 
     def selected(self, offsets: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """Give the chance of each row to be in the top k at some offsets, (groups,): one array (n,) per cut-off."""
-        bounds = np.append(np.flatnonzero(np.diff(self.query, prepend=-1)), len(self.query))
-        ranking = Ranking(self.adjusted(offsets), bounds)
-        return [ranking.top(k) for k in self.ks]
+        key = offsets.tobytes()
+        if key not in self._selected:
+            bounds = np.append(np.flatnonzero(np.diff(self.query, prepend=-1)), len(self.query))
+            ranking = Ranking(self.adjusted(offsets), bounds)
+            self._selected.clear()  # the last offsets are asked for again, others are not
+            self._selected[key] = [ranking.top(k) for k in self.ks]
+        return self._selected[key]
 
     def gamma(self, offsets: NDArray[np.float64]) -> float:
         """Give Γ at some offsets, (groups,), by ranking the lists."""
@@ -114,11 +119,13 @@ class TopLists:
         Move
             The number, 0 if nothing is gained, and Γ.
         """
+        stay = Move(0.0, self.gamma(offsets))
+        if np.bincount(self.query).max(initial=0) <= self.ks[0]:  # all rows are in every top k
+            return stay
         moves = np.append(moving, False)[self.group]
         sides = _Side(self, moves, offsets), _Side(self, ~moves, offsets)
         blur = float(np.abs(offsets).max(initial=0))
         states, doubtful = _joined([_crossings(*sides, k, blur) for k in self.ks], self)
-        stay = Move(0.0, self.gamma(offsets))
         best = _smallest(states, stay, self.step)
         for number in np.argsort(doubtful.gamma, kind="stable")[:TRIED].tolist():
             if doubtful.gamma[number] >= best.gamma - max(SAME, WORTH * stay.gamma):

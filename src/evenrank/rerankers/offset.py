@@ -18,7 +18,7 @@ from evenrank.notions import NotionLike, as_notion, warn_empty
 from evenrank.rankers import model_file
 from evenrank.rerankers.base import ScoreReranker, Settled, one_column
 from evenrank.rerankers.beyond_chance import parts_beyond_chance
-from evenrank.rerankers.chances import RowWeights, chance_of_rows, expected_weights, labelled_weights
+from evenrank.rerankers.chances import RowWeights, chance_of_rows, expected_weights
 from evenrank.rerankers.moving import SAME
 from evenrank.rerankers.offset_file import chosen_content, read_chosen
 from evenrank.rerankers.offset_search import search
@@ -120,7 +120,7 @@ class GroupOffset(ScoreReranker):
         self.fit_lists(ScoredLists.of(scores, data))
         if self.shrink and self.gap_before_ > SAME and not self._change.any():
             lists = "list" if data.n_queries == 1 else "lists"
-            fact = f"a {as_notion(self.notion).name} gap of {self.gap_before_:.3g} in {data.n_queries:,} {lists}"
+            fact = f"the {as_notion(self.notion).name} gap of {self.gap_before_:.3g} in {data.n_queries:,} {lists}"
             warnings.warn(
                 f"{fact} is no more than chance; all offsets are 0. Fit on more lists, or with shrink=False.",
                 DataWarning,
@@ -143,7 +143,7 @@ class GroupOffset(ScoreReranker):
         """
         self._check()
         data, notion = lists.data, as_notion(self.notion)
-        weights = labelled_weights(notion, data)
+        weights = lists.weights(notion)
         warn_empty(notion, weights.total, data.group_names, training=True)
         if ((weights.total > 0).sum(axis=1) < 2).all():
             raise DataError(f"{notion.name} has no two groups to compare in these rows. Fit on more of them.")

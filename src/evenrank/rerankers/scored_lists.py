@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
+from evenrank.notions import Notion
 from evenrank.rerankers.base import Settled, one_column
-from evenrank.rerankers.chances import Chances, RowWeights, group_chances
+from evenrank.rerankers.chances import Chances, RowWeights, group_chances, labelled_weights
 from evenrank.rerankers.moving import TopLists, usual_step
 
 # A score further than this many steps from the median is a sentinel, which an offset leaves alone.
@@ -33,6 +34,7 @@ class ScoredLists:
 
     settled: Settled
     data: RankingData
+    _weights: dict[Notion, RowWeights] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, scores: ArrayLike, data: RankingData) -> ScoredLists:
@@ -63,6 +65,24 @@ class ScoredLists:
     def chances(self) -> tuple[Chances, ...]:
         """How relevance rises with the score in each group."""
         return group_chances(self.score, self.data)
+
+    def weights(self, notion: Notion) -> RowWeights:
+        """Give what the rows count for, by their labels; those of the last notion are kept for the next cut-off.
+
+        Parameters
+        ----------
+        notion : Notion
+            The notion of fairness.
+
+        Returns
+        -------
+        RowWeights
+            The weights.
+        """
+        if notion not in self._weights:
+            self._weights.clear()
+            self._weights[notion] = labelled_weights(notion, self.data)
+        return self._weights[notion]
 
     @cached_property
     def largest(self) -> int:
