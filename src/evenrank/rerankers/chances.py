@@ -133,9 +133,9 @@ class ChanceTable:
     def __init__(self, fits: Mapping[Any, Chances], labels: Sequence[Any]) -> None:
         self.rows = len(labels)
         self._points = np.unique(np.concatenate([fit.score for fit in fits.values()]))
-        values = {label: fit(self._points) for label, fit in fits.items()}
-        mean = np.mean(list(values.values()), axis=0)
-        each = np.stack([values[label] if label in values else mean for label in labels])
+        values: dict[Any, NDArray[Any]] = {label: fit(self._points) for label, fit in fits.items()}
+        mean: NDArray[Any] = np.mean(list(values.values()), axis=0)
+        each = np.stack([values.get(label, mean) for label in labels])
         # Each interval of the points has its value at the lower end and its slope; both ends are flat.
         slopes = np.zeros((self.rows, len(self._points) + 1))
         slopes[:, 1:-1] = np.diff(each, axis=1) / np.diff(self._points)

@@ -21,6 +21,7 @@ from evenrank.rerankers.controller_input import (
     known_chances,
     lists_of,
     mean_start,
+    not_finite,
     notion_name,
     spread_of,
     warm_start,
@@ -161,8 +162,7 @@ class FairController:
         order = down.argsort(kind="stable")
         down = down[order]
         if not (isfinite(down.item(0)) and isfinite(down.item(-1))):  # NaN is sorted last
-            place = int(np.flatnonzero(~np.isfinite(own))[0])
-            raise DataError(f"scores must be finite; item {place} has {own[place]}. Leave the item out of the list.")
+            raise not_finite(own)
         given = own if self._relevance_counts else None
         if given is not None and relevance is not None:
             given = checked_relevance(relevance, own, self.notion)

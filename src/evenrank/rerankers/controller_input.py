@@ -142,6 +142,12 @@ def mean_start(shifts: list[dict[Any, float]], tallies: Tallies) -> dict[Any, fl
     return start
 
 
+def not_finite(own: NDArray[np.float64]) -> DataError:
+    """Make the error that names the first score that is not finite."""
+    place = int(np.flatnonzero(~np.isfinite(own))[0])
+    return DataError(f"scores must be finite; item {place} has {own[place]}. Leave the item out of the list.")
+
+
 def known_chances(fits: dict[Any, Chances], notion: str) -> dict[Any, Chances]:
     """Give the fits, if there are any; a list that came without relevance needs them."""
     if not fits:
