@@ -167,11 +167,10 @@ class FairController:
         if given is not None and relevance is not None:
             given = checked_relevance(relevance, own, self.notion)
         code = self._tallies.codes(groups, len(own))
-        if given is not None and relevance is None and self.notion != MERIT:
+        if given is own and relevance is None and self.notion != MERIT:
             given = self._expected(own, code)
-        size = len(self._tallies.labels)
-        count = np.bincount(code, None, size).tolist()
-        mass = None if given is None else np.bincount(code, given, size).tolist()
+        count = np.bincount(code, None, len(self._tallies.labels)).tolist()
+        mass = None if given is None else np.bincount(code, given, len(count)).tolist()
         if self.gain or self.offsets:
             shift = np.array(self._shifts(down, count, mass))
             # Sorting what is sorted already keeps the order within a group, however small its differences are.
