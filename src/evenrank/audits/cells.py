@@ -19,6 +19,7 @@ from evenrank.ranking import discount_sums
 from evenrank.statistic import Statistic
 
 STRATA = {"all rows": None, "relevant rows": 1, "irrelevant rows": 0}
+STRAYING = 0.1  # of the rows that would have another group than their id's usual one by chance: labelling errors
 OF_NOTION = {"demographic_parity": "all rows", "exposure_gap": "all rows", "equal_opportunity": "relevant rows"}
 
 
@@ -173,24 +174,24 @@ class PairLists:
         # Lists that lack one of the groups say nothing about the other.
         both = ((lists.a > 0) & (lists.b > 0))[at]
         means, shares = lists.selected / lists.rows, lists.a / lists.rows
-        number = len(recurring.names)
-        counts = np.bincount(item, minlength=number)
-        present = np.flatnonzero(counts)
+        number = recurring.n_items
+        present = np.flatnonzero(np.bincount(item, minlength=number))
+        weight = 1.0 if recurring.weight is None else recurring.weight[rows]
 
         def sums(of_row: NDArray[Any]) -> NDArray[np.float64]:
-            return np.bincount(item, of_row, minlength=number)[present].astype(np.float64)
+            return np.bincount(item, weight * of_row, minlength=number)[present].astype(np.float64)
 
         return ItemSums(
             sums(is_a) > 0,
             sums((x - means[at]) * both),
             sums((is_a - shares[at]) * both),
-            counts[present].astype(np.float64),
+            sums(np.ones(len(rows))),
             sums(x),
         )
 
 
 class Recurring:
-    """Items that stand in several lists, row by row.
+    """Items that stand in several lists, row by row. An id that is seen in two groups is an item in each.
 
     Parameters
     ----------
@@ -201,21 +202,44 @@ class Recurring:
     def __init__(self, summary: Summary) -> None:
         assert summary.items is not None
         self.summary = summary
-        self.names, self.item = np.unique(summary.items, return_inverse=True)
         cell = np.repeat(np.arange(len(summary.key)), summary.count.astype(np.int64))
         self.query, self.stratum, self.group = summary.query[cell], summary.stratum[cell], summary.group[cell]
+        # rows with weights: of each the mean weight of its cell, in the unit of the lists' sums
+        self.weight = (summary.weight / (summary.count * summary.unit))[cell] if summary.weighted else None
+        ids, self.item = np.unique(summary.items, return_inverse=True)
+        self.n_ids = len(ids)
+        self.strayed = 0.0  # the share of rows whose group is not the one that their id mostly has
+        group = np.empty(len(ids), np.int64)
+        group[self.item] = self.group
+        if len(ids) and (group[self.item] != self.group).any():
+            both, self.item = np.unique(self.item * summary.n_groups + self.group, return_inverse=True)
+            starts = np.flatnonzero(np.diff(both // summary.n_groups, prepend=-1))
+            usual = np.maximum.reduceat(np.bincount(self.item), starts)
+            self.strayed = 1 - float(usual.sum()) / len(self.item)
+        self.n_items = int(self.item.max(initial=-1)) + 1
 
     @cached_property
     def lists_per_item(self) -> float:
         """In how many lists an item stands on average."""
-        return len(self.item) / max(1, len(self.names))
+        return len(self.item) / max(1, self.n_ids)
 
     @cached_property
-    def one_group_each(self) -> bool:
-        """Whether every item is of one group throughout, as it should be if ids name items."""
-        group = np.empty(len(self.names), np.int64)
-        group[self.item] = self.group
-        return bool((group[self.item] == self.group).all())
+    def most_recurring(self) -> float:
+        """In how many lists the item of a row stands, on average over the rows of the group where that is largest."""
+        lists = np.bincount(self.item)[self.item] if len(self.item) else np.zeros(0)
+        rows = np.bincount(self.group)
+        return float((np.bincount(self.group, lists) / np.maximum(rows, 1)).max(initial=0.0))
+
+    @cached_property
+    def of_one_group(self) -> bool:
+        """Whether ids go with groups, as they do if they name items: hardly any row strays from its id's group.
+
+        Ids such as places in a list do not: their rows stray as often as chance has it.
+        """
+        if not self.strayed:
+            return True
+        by_chance = 1 - float(np.bincount(self.group).max()) / len(self.group)
+        return self.strayed <= STRAYING * by_chance
 
     def rows_of(self, stratum: str, a: int, b: int) -> NDArray[np.int64]:
         """The rows of two groups in a stratum."""

@@ -45,6 +45,11 @@ class Lists:
         """The same lists with the two groups in the other order."""
         return Lists(self.b, self.a, self.x_b, self.x_a, self.squares, self.clusters, self.whole)
 
+    def taken(self, which: NDArray[np.bool_]) -> Lists:
+        """Some of the lists."""
+        arrays = (x[which] for x in (self.a, self.b, self.x_a, self.x_b, self.squares))
+        return Lists(*arrays, tuple(codes[which] for codes in self.clusters), self.whole)
+
     @cached_property
     def clusterings(self) -> tuple[Clustering, ...]:
         """The clusterings by themselves and, where there are two, the one of lists that share both."""
@@ -120,11 +125,11 @@ class Residuals:
     """
 
     codes: NDArray[np.int64]
-    values: NDArray[np.float32]
+    values: Array
 
     @classmethod
     def of(cls, clustering: Clustering, values: Array) -> Residuals:
         """Scale one number per cluster; clusters that did not move the estimate are left out."""
         length = float(np.sqrt(values @ values))
         moved = np.flatnonzero(values)
-        return cls(clustering.codes[moved], (values[moved] / (length or 1.0)).astype(np.float32))
+        return cls(clustering.codes[moved], values[moved] / (length or 1.0))

@@ -61,7 +61,9 @@ class Pooled:
     mix_part: float
 
 
-def pooled(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = None) -> Pooled:
+def pooled(
+    lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = None, scores: PairScore | None = None
+) -> Pooled:
     """Compare two groups' rates over all lists.
 
     Parameters
@@ -72,13 +74,15 @@ def pooled(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         Of the intervals.
     items : ItemSums, optional
         Recurring items with their rows and sums, as a second clustering.
+    scores : PairScore, optional
+        The score statistics of these lists and items, if they are known.
 
     Returns
     -------
     Pooled
         Rates, difference, ratio, their intervals and the p-value.
     """
-    scores = PairScore(lists, items)
+    scores = scores or PairScore(lists, items)
     r_a, r_b = scores.rates
     own_a, own_b = (scores.own_rate(which, confidence) for which in (0, 1))
     gap = r_a - r_b

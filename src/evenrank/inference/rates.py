@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.inference import score
-from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_leaning, two_way
+from evenrank.inference.clusters import Covariance, effective_number, few_leaning, size_freedom, two_way
 from evenrank.inference.lists import Array, ItemSums, Lists
 from evenrank.inference.student import quantile
 
@@ -71,8 +71,8 @@ class PairScore:
             clusters.append(tuple(int((n > 0).sum()) for n in sizes))
             freedoms.append(
                 tuple(
-                    cluster_freedom(clustering, n * max(rate * (1 - rate), 1e-6), n, x - rate * n)
-                    for x, n, rate in zip((lists.x_a, lists.x_b), (lists.a, lists.b), self.rates, strict=True)
+                    size_freedom(n, x - rate * n, max(rate * (1 - rate), 1e-6))
+                    for x, n, rate in zip(sums, sizes, self.rates, strict=True)
                 )
             )
             self.residuals = self.residuals or (of_a, of_b)

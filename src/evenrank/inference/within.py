@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_leaning
+from evenrank.inference.clusters import ENOUGH_CLUSTERS, Covariance, cluster_freedom, effective_number, few_leaning
 from evenrank.inference.conditional import Conditional, conditional
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.rates import quotient
 from evenrank.inference.student import deviate, quantile, two_sided
 
 ENOUGH = 25.0  # variance of the number selected from which a normal law will do
+FEW_ITEMS = 2.0  # items of a group expected to be selected, if each always or never were, below which nothing is told
+ROWS_EACH = 1.5  # rows per item from which a group's items recur
 NEAR = 10.0  # selections from the smallest or largest possible number, within which it will not
 
 
@@ -94,13 +96,15 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
     Within
         Difference, ratio, their intervals and the p-value.
     """
+    n_a, n_b = float(lists.a.sum()), float(lists.b.sum())
+    shared = lists.weight > 0
+    if not shared.all():  # the others say nothing about the ranker
+        lists = lists.taken(shared)
     weight, variance = lists.weight, lists.variance
     excess, total_weight = float(lists.excess.sum()), float(weight.sum())
     bearing = variance > 0
     clusterings = lists.clusterings
-    shared = weight > 0
-    observed = float(lists.x_a @ shared)
-    n_a, n_b = float(lists.a.sum()), float(lists.b.sum())
+    observed = float(lists.x_a.sum())
     nothing = Within(
         observed=observed,
         expected=observed - excess,
@@ -126,7 +130,7 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         return replace(nothing, reason="No list holds rows of both groups.")
     if not nothing.lists:
         return replace(nothing, reason="In every list with both groups, all rows are treated alike.")
-    freedom = min(cluster_freedom(clustering, variance, weight) for clustering in clusterings)
+    freedom = min(cluster_freedom(each.sums(variance), each.sums(weight)) for each in clusterings)
     if nothing.clusters < 2 or freedom < 0.5:
         return replace(nothing, reason="All of it comes from one cluster, and one cluster says nothing about others.")
     large, item_variance = _large(lists, nothing, confidence, freedom, items)
@@ -140,6 +144,10 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         reason = (
             f"Few are selected, and they come from {leaning} clusters of several lists, which may lean by themselves."
         )
+        return replace(result, decidable=False, reason=reason)
+    alone = _few_items(lists, items) if items is not None else 0
+    if alone:
+        reason = f"Few are selected, and one group has only {alone} items that recur, which may differ by themselves."
         return replace(result, decidable=False, reason=reason)
     return result
 
@@ -196,6 +204,8 @@ def _large(
         method, freedom, growth = "item t", item_freedom, by_item / variance if variance > 0 else 1.0
         reason = f"Items recur: their variance is {growth:.3g} times that over lists."
         variance = by_item
+    elif items is not None and item_freedom > 0:  # few items show too little of how much they vary
+        freedom = min(freedom, item_freedom)
     assert first is not None
     if not variance > 0 or freedom <= 0:
         reason = "The lists do not differ from each other, so their chance cannot be told."
@@ -260,9 +270,20 @@ def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
     return total, total * total / below if below > 0 else 0.0
 
 
+def _few_items(lists: Lists, items: ItemSums) -> int:
+    """Count the items of a group where they are few, recur, and would hardly have a success if each were one row."""
+    rate = float(lists.selected.sum() / lists.rows.sum())
+    for own, rows in ((items.is_a, lists.a), (~items.is_a, lists.b)):
+        number = effective_number(np.abs(items.group_deviation[own]))
+        successes = number * min(rate, 1 - rate)
+        if number < ENOUGH_CLUSTERS and successes < FEW_ITEMS and float(rows.sum()) > ROWS_EACH * number:
+            return int((items.group_deviation[own] != 0).sum())
+    return 0
+
+
 def _few(lists: Lists) -> bool:
-    """Whether so little is selected, or left out, that its variance over clusters may be far too small."""
-    got, rows = float(lists.x_a @ (lists.weight > 0)), float(lists.a @ (lists.weight > 0))
+    """Whether so little is selected, or left out, in lists with both groups, that its variance over clusters may be far too small."""
+    got, rows = float(lists.x_a.sum()), float(lists.a.sum())
     return float(lists.variance.sum()) < ENOUGH or min(got, rows - got) <= NEAR
 
 
