@@ -132,6 +132,18 @@ class PairLists:
         weight = self.stratum.weights.weight
         return self._spread(weight, 0), self._spread(weight, 1)
 
+    @cached_property
+    def unit(self) -> float:
+        """The mean weight of the pair's rows; tests count in it, so that only the weights' ratios matter."""
+        total = float(self.number.sum()) if self.stratum.summary.weighted else 0.0
+        return float(sum(side.sum() for side in self.rows)) / total if total else 1.0
+
+    @cached_property
+    def number(self) -> NDArray[np.float64]:
+        """The rows of both groups in the lists, whatever they weigh, (L,)."""
+        count = self.stratum.take(self.stratum.summary.count)
+        return self._spread(count, 0) + self._spread(count, 1)
+
     def lists(self, value: int, cut: int, clusters: tuple[NDArray[np.int64], ...]) -> Lists:
         """Give what the tests are computed from, for one value and cut-off."""
         sums, squares = (self.stratum.sums(kind, value, cut) for kind in ("sums", "squares"))
@@ -141,7 +153,7 @@ class PairLists:
             self._spread(sums, 1),
             self._spread(squares, 0) + self._spread(squares, 1),
         ]
-        unit = self.stratum.summary.unit
+        unit = self.unit
         a, b, x_a, x_b, both = arrays if unit == 1 else (array / unit for array in arrays)
         return Lists(
             a,
@@ -151,6 +163,7 @@ class PairLists:
             both,
             clusters=tuple(codes[self.queries] for codes in clusters),
             whole=bool(self.stratum.summary.whole[value, cut]),
+            number=self.number if self.stratum.summary.weighted else None,
         )
 
     def items(self, lists: Lists, values: NDArray[np.float64], recurring: Recurring) -> ItemSums:
@@ -176,7 +189,7 @@ class PairLists:
         means, shares = lists.selected / lists.rows, lists.a / lists.rows
         number = recurring.n_items
         present = np.flatnonzero(np.bincount(item, minlength=number))
-        weight = 1.0 if recurring.weight is None else recurring.weight[rows]
+        weight = 1.0 if recurring.weight is None else recurring.weight[rows] / self.unit
 
         def sums(of_row: NDArray[Any]) -> NDArray[np.float64]:
             return np.bincount(item, weight * of_row, minlength=number)[present].astype(np.float64)
@@ -204,8 +217,8 @@ class Recurring:
         self.summary = summary
         cell = np.repeat(np.arange(len(summary.key)), summary.count.astype(np.int64))
         self.query, self.stratum, self.group = summary.query[cell], summary.stratum[cell], summary.group[cell]
-        # rows with weights: of each the mean weight of its cell, in the unit of the lists' sums
-        self.weight = (summary.weight / (summary.count * summary.unit))[cell] if summary.weighted else None
+        # rows with weights: of each the mean weight of its cell
+        self.weight = (summary.weight / summary.count)[cell] if summary.weighted else None
         ids, self.item = np.unique(summary.items, return_inverse=True)
         self.n_ids = len(ids)
         self.strayed = 0.0  # the share of rows whose group is not the one that their id mostly has

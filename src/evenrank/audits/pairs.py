@@ -218,7 +218,8 @@ class Tester:
         scores = PairScore(lists, items)
         outside = pooled(lists, confidence=self.confidence, scores=scores)
         a, b = (self.names[code] for code in place.groups)
-        n_a, n_b, x_a, x_b = (float(part.sum()) for part in (lists.a, lists.b, lists.x_a, lists.x_b))
+        size = place.unit / self.summary.unit  # weights are told in one unit for all pairs
+        n_a, n_b, x_a, x_b = (each * size for each in (*scores.n, *scores.x))
         pair = Pair(
             measure=measure,
             stratum=place.stratum.name,
@@ -231,9 +232,9 @@ class Tester:
             selected_b=x_b,
             rate_a=x_a / n_a if n_a else np.nan,
             rate_b=x_b / n_b if n_b else np.nan,
-            observed=inside.observed,
-            expected=inside.expected,
-            together=float(lists.selected @ (lists.weight > 0)),
+            observed=inside.observed * size,
+            expected=inside.expected * size,
+            together=float(lists.selected @ (lists.weight > 0)) * size,
             lists=inside.lists,
             clusters=inside.clusters,
             pooled=_gap(outside),

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 KINDS = 1024  # sizes of clusters that are counted instead of listed
+FEW_ITEMS = 2.0  # items of a group expected to be selected, if each always or never were, below which nothing is told
+ROWS_EACH = 1.5  # rows per item from which a group's items recur
 ENOUGH_CLUSTERS = 40  # of several lists each, that few successes may come from
 
 
@@ -108,6 +110,26 @@ def few_leaning(clusterings: Sequence[Clustering], carried: NDArray[np.float64])
         count = int((carrying > 0).sum())
         if count < ENOUGH_CLUSTERS and several > carried.sum() / 2:
             return count
+    return 0
+
+
+def few_items(sizes: NDArray[np.float64], rows: float, rate: float) -> int:
+    """Count a group's items where they are few, recur, and would hardly show a success if each were one row; else 0.
+
+    Then a group's items may all be poor, or one be good, by themselves.
+
+    Parameters
+    ----------
+    sizes : ndarray
+        (I,): how much each item of the group weighs.
+    rows : float
+        The group's rows.
+    rate : float
+        How many of both groups are selected.
+    """
+    number = effective_number(sizes)
+    if number < ENOUGH_CLUSTERS and number * min(rate, 1 - rate) < FEW_ITEMS and rows > ROWS_EACH * number:
+        return int((sizes > 0).sum())
     return 0
 
 

@@ -134,7 +134,7 @@ def pooled(
         method="score t, few" if scores.few else "score t",
         reason=_reason(scores),
         freedom=freedom,
-        decidable=not scores.leaning,
+        decidable=not (scores.leaning or scores.alone),
         residuals=Residuals.of(first, scores.residuals[0] - scores.residuals[1]),
     )
 
@@ -145,6 +145,8 @@ def _reason(scores: PairScore) -> str:
             f"A group with few successes or failures comes from {scores.leaning} clusters of several lists, "
             "which may lean by themselves."
         )
+    if scores.alone:
+        return f"One group has only {scores.alone} items that recur, which may differ by themselves."
     if scores.few:
         return (
             f"A group has fewer than {FEW:g} successes or failures, so clusters are not taken to vary less than chance."

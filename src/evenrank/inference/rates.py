@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.inference import score
-from evenrank.inference.clusters import Covariance, effective_number, few_leaning, size_freedom, two_way
+from evenrank.inference.clusters import Covariance, effective_number, few_items, few_leaning, size_freedom, two_way
 from evenrank.inference.lists import Array, ItemSums, Lists
 from evenrank.inference.student import quantile
 
@@ -55,6 +55,7 @@ class PairScore:
         self.clusters: tuple[int, ...] = (0, 0)
         self.freedoms: tuple[float, ...] = (0.0, 0.0)
         self.residuals: tuple[Array, Array] | None = None
+        self.leaning = self.alone = 0  # the clusters, and the items, that are too few
         if not min(self.n):
             return
         parts, clusters, freedoms = [], [], []
@@ -79,7 +80,9 @@ class PairScore:
         if items is not None and items.rows is not None and items.sums is not None:
             parts = self._with_items(items.is_a, items.rows, items.sums, parts)
             freedoms.append(tuple(effective_number(items.rows * each) - 1 for each in (items.is_a, ~items.is_a)))
-        self.leaning = 0
+            rate = sum(self.x) / sum(self.n)
+            for own, n in zip((items.is_a, ~items.is_a), self.n, strict=True):
+                self.alone = self.alone or few_items(items.rows[own], n, rate)
         for n, x, rows in zip(self.n, self.x, (lists.a, lists.b), strict=True):
             if min(x, n - x) < FEW:
                 self.leaning = self.leaning or few_leaning(lists.clusterings, rows)

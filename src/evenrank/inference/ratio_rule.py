@@ -63,7 +63,7 @@ def ratio_rule(
     """
     scores = scores or PairScore(lists, items)
     r_a, r_b = scores.rates
-    if scores.cannot_tell() or scores.leaning:
+    if scores.cannot_tell() or scores.leaning or scores.alone:
         ratio = quotient(min(r_a, r_b), max(r_a, r_b)) if min(scores.n) else math.nan
         return RatioRule("cannot be told", ratio, 1.0, 1.0, rho)
     below, above = zip(*(_one_sided(each, rho) for each in (scores, scores.swapped)), strict=True)

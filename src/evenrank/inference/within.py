@@ -12,15 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenrank.inference.clusters import ENOUGH_CLUSTERS, Covariance, cluster_freedom, effective_number, few_leaning
+from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_items, few_leaning
 from evenrank.inference.conditional import Conditional, conditional
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.rates import quotient
 from evenrank.inference.student import deviate, quantile, two_sided
 
 ENOUGH = 25.0  # variance of the number selected from which a normal law will do
-FEW_ITEMS = 2.0  # items of a group expected to be selected, if each always or never were, below which nothing is told
-ROWS_EACH = 1.5  # rows per item from which a group's items recur
 NEAR = 10.0  # selections from the smallest or largest possible number, within which it will not
 
 
@@ -97,8 +95,8 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         Difference, ratio, their intervals and the p-value.
     """
     n_a, n_b = float(lists.a.sum()), float(lists.b.sum())
-    shared = lists.weight > 0
-    if not shared.all():  # the others say nothing about the ranker
+    shared = np.flatnonzero(lists.weight)
+    if len(shared) < len(lists.a):  # the others say nothing about the ranker
         lists = lists.taken(shared)
     weight, variance = lists.weight, lists.variance
     excess, total_weight = float(lists.excess.sum()), float(weight.sum())
@@ -145,7 +143,11 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
             f"Few are selected, and they come from {leaning} clusters of several lists, which may lean by themselves."
         )
         return replace(result, decidable=False, reason=reason)
-    alone = _few_items(lists, items) if items is not None else 0
+    alone = 0
+    if items is not None:
+        rate = float(lists.selected.sum() / lists.rows.sum())
+        for own, rows in ((items.is_a, lists.a), (~items.is_a, lists.b)):
+            alone = alone or few_items(np.abs(items.group_deviation[own]), float(rows.sum()), rate)
     if alone:
         reason = f"Few are selected, and one group has only {alone} items that recur, which may differ by themselves."
         return replace(result, decidable=False, reason=reason)
@@ -178,7 +180,7 @@ def _large(
     lists: Lists, nothing: Within, confidence: float, freedom: float, items: ItemSums | None
 ) -> tuple[Within, tuple[float, float]]:
     """Use Student's t with the variance over clusters, each weighed by what it leaves to the others."""
-    share = lists.b / np.maximum(lists.rows, 1)
+    share = lists.b / lists.rows
     parts = (lists.x_a * share * (lists.a > 0), lists.x_b * (1 - share) * (lists.b > 0))
     a_part, b_part = (float(part.sum()) for part in parts)
     total, theta = float(lists.weight.sum()), nothing.difference
@@ -268,17 +270,6 @@ def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
         total += part
         below += part * part / max(effective_number(items.group_deviation[own] ** 2) - 1, 0.01)
     return total, total * total / below if below > 0 else 0.0
-
-
-def _few_items(lists: Lists, items: ItemSums) -> int:
-    """Count the items of a group where they are few, recur, and would hardly have a success if each were one row."""
-    rate = float(lists.selected.sum() / lists.rows.sum())
-    for own, rows in ((items.is_a, lists.a), (~items.is_a, lists.b)):
-        number = effective_number(np.abs(items.group_deviation[own]))
-        successes = number * min(rate, 1 - rate)
-        if number < ENOUGH_CLUSTERS and successes < FEW_ITEMS and float(rows.sum()) > ROWS_EACH * number:
-            return int((items.group_deviation[own] != 0).sum())
-    return 0
 
 
 def _few(lists: Lists) -> bool:
