@@ -122,8 +122,8 @@ class Run:
             )
         elif tester.ids is not None:
             notes.append(
-                f"Item ids recur, but {tester.ids.strayed:.0%} of the rows have another group than their id mostly has: "
-                "the ids are not taken to name items, and tests do not allow for items that recur."
+                f"Item ids recur, but {tester.ids.strayed:.0%} of the rows have another group than their id mostly "
+                "has: the ids are not taken to name items, and tests do not allow for items that recur."
             )
         if len(list(pairs_of(summary, MOST_PAIRS))) < summary.n_groups * (summary.n_groups - 1) // 2:
             notes.append(

@@ -133,7 +133,9 @@ def few_items(sizes: NDArray[np.float64], rows: float, rate: float) -> int:
     return 0
 
 
-def cluster_freedom(by_chance: NDArray[np.float64], sizes: NDArray[np.float64], times: ArrayLike = 1.0) -> float:
+def cluster_freedom(
+    by_chance: NDArray[np.float64], sizes: NDArray[np.float64], times: NDArray[np.float64] | float = 1.0
+) -> float:
     """Give the degrees of freedom of the jackknife's variance over clusters, as Bell and McCaffrey do.
 
     They are those of the quadratic form Σ r², r = (D − h ΣD)/(1 − h) with h a cluster's share of all sizes, if the D of
@@ -143,7 +145,7 @@ def cluster_freedom(by_chance: NDArray[np.float64], sizes: NDArray[np.float64], 
     ----------
     by_chance, sizes : ndarray
         (C,): the variance of D, and the size, per cluster or per kind of cluster.
-    times : array-like
+    times : ndarray or float
         (C,): how many clusters are of each kind.
     """
     u, h = by_chance, sizes / max(float((times * sizes).sum()), 1e-300)
@@ -175,7 +177,7 @@ def size_freedom(sizes: NDArray[np.float64], moved: NDArray[np.float64], by_chan
     """
     total, squares = float(sizes.sum()), float(sizes @ sizes)
     lean = max(0.0, float(moved @ moved) - by_chance * total) / max(squares, 1e-300)
-    times: ArrayLike = 1.0
+    times: NDArray[np.float64] | float = 1.0
     if len(sizes) > KINDS and sizes.max() < KINDS:  # many clusters are of few sizes
         whole = sizes.astype(np.int64)
         if (whole == sizes).all():

@@ -50,9 +50,10 @@ class Lists:
 
     def taken(self, which: NDArray[np.intp]) -> Lists:
         """Some of the lists."""
-        arrays = (x[which] for x in (self.a, self.b, self.x_a, self.x_b, self.squares))
+        a, b, x_a, x_b, squares = (x[which] for x in (self.a, self.b, self.x_a, self.x_b, self.squares))
         number = None if self.number is None else self.number[which]
-        return Lists(*arrays, tuple(codes[which] for codes in self.clusters), self.whole, number)
+        clusters = tuple(codes[which] for codes in self.clusters)
+        return Lists(a, b, x_a, x_b, squares, clusters, self.whole, number)
 
     @cached_property
     def clusterings(self) -> tuple[Clustering, ...]:

@@ -273,7 +273,7 @@ def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
 
 
 def _few(lists: Lists) -> bool:
-    """Whether so little is selected, or left out, in lists with both groups, that its variance over clusters may be far too small."""
+    """Whether so little is selected, or left out, that its variance over clusters may be far too small."""
     got, rows = float(lists.x_a.sum()), float(lists.a.sum())
     return float(lists.variance.sum()) < ENOUGH or min(got, rows - got) <= NEAR
 
