@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_items, few_leaning
+from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_items, few_leaning, two_way
 from evenrank.inference.conditional import Conditional, conditional
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.rates import quotient
@@ -87,7 +87,7 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
     confidence : float
         Of the intervals.
     items : ItemSums, optional
-        The sums of recurring items; then the larger of the variances by item and by cluster is used.
+        The sums of recurring items; then items are one more clustering.
 
     Returns
     -------
@@ -202,12 +202,14 @@ def _large(
     method, reason, growth = "cluster t", _large_reason(lists, nothing), 1.0
     if math.isinf(by_item):
         return replace(nothing, reason="Items recur, and one of the groups has a single one."), (by_item, item_freedom)
-    if by_item > variance:
-        method, freedom, growth = "item t", item_freedom, by_item / variance if variance > 0 else 1.0
-        reason = f"Items recur: their variance is {growth:.3g} times that over lists."
-        variance = by_item
-    elif items is not None and item_freedom > 0:  # few items show too little of how much they vary
-        freedom = min(freedom, item_freedom)
+    if items is not None and item_freedom > 0:
+        freedom = min(freedom, item_freedom)  # few items show too little of how much they vary
+    # lists and items share rows only, whose variance is that of chance
+    joint = two_way([variance, by_item, float(lists.variance.sum())]) if by_item > 0 else variance
+    if joint > variance:
+        method, growth = "item t", joint / variance if variance > 0 else 1.0
+        reason = f"Items recur: with them the variance is {growth:.3g} times that over lists."
+        variance = joint
     assert first is not None
     if not variance > 0 or freedom <= 0:
         reason = "The lists do not differ from each other, so their chance cannot be told."
