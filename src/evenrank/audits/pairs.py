@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.audits.cells import PairLists, Recurring, SummaryStatistics, pairs_of
+from evenrank.audits.cells import PairLists, SummaryStatistics, pairs_of
 from evenrank.audits.pair import QUESTIONS, Gap, Pair
+from evenrank.audits.recurring import Recurring
 from evenrank.audits.summary import VALUES, Summary
 from evenrank.comparison_totals import holm
 from evenrank.inference import Lists, PairScore, Pooled, Residuals, adjusted, pooled, ratio_rule, within
