@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenrank.inference.clusters import Clustering, Covariance, cluster_freedom
+from evenrank.inference.clusters import Clustering, Covariance, cluster_freedom, size_freedom
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=20), st.sampled_from([1, 10**7]))
@@ -29,13 +29,25 @@ def test_degrees_of_freedom_are_those_of_the_quadratic_form(sizes: list[float], 
     left = np.diag(1 / (1 - share)) @ (np.eye(len(n)) - np.outer(share, np.ones(len(n))))
     matrix = left @ np.diag(n + lean * n**2) @ left.T
     expected = np.trace(matrix) ** 2 / (matrix**2).sum()
-    assert cluster_freedom(Clustering.of(np.arange(len(n))), n, n, moved) == pytest.approx(expected, rel=1e-6)
+    assert size_freedom(n, moved, 1.0) == pytest.approx(expected, rel=1e-6)
 
 
 def test_equal_clusters_have_one_less_and_one_has_none() -> None:
     ones = np.ones(10)
-    assert cluster_freedom(Clustering.of(np.arange(10)), ones, ones) == pytest.approx(9)
-    assert cluster_freedom(Clustering.of(np.zeros(10)), ones, ones, ones) == 0
+    assert cluster_freedom(ones, ones) == pytest.approx(9)
+    assert cluster_freedom(ones[:1], ones[:1], 10.0) == pytest.approx(9)
+    assert cluster_freedom(ones[:1], ones[:1]) == 0
+
+
+def test_many_clusters_of_few_sizes_are_counted() -> None:
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 9, 3000).astype(float)
+    moved = sizes * rng.standard_normal(3000)
+    lean = (moved @ moved - 0.3 * sizes.sum()) / (sizes @ sizes)
+    expected = cluster_freedom(0.3 * sizes + lean * sizes**2, sizes)
+    assert size_freedom(sizes, moved, 0.3) == pytest.approx(expected, rel=1e-9)
+    apart = np.append(sizes, 1e6)  # a size beyond what is counted
+    assert size_freedom(apart, np.append(moved, 0.0), 0.3) < 2
 
 
 def test_two_clusterings_add_up_but_never_below_either() -> None:

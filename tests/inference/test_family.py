@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -93,3 +97,19 @@ def test_codes_may_be_far_apart_and_missing() -> None:
     other = Residuals(np.array([70_000, 90_001]), np.array([0.8, -0.6], np.float32))
     empty = Residuals(np.array([], np.int64), np.array([], np.float32))
     np.testing.assert_allclose(correlation([one, other, empty]), [[1, 0.64, 0], [0.64, 1, 0], [0, 0, 1]], atol=1e-6)
+
+
+def test_processors_agree() -> None:
+    """Equal and repeated hypotheses leave eigenvectors free; what is drawn must not depend on which a kernel gives."""
+    script = (
+        "import numpy as np; from evenrank.inference import Residuals, adjusted; rng = np.random.default_rng(5);"
+        "table = rng.standard_normal((6, 30)); table = np.vstack([table, table[:3], -table[:2], table[0] + table[1]]);"
+        "table /= np.linalg.norm(table, axis=1, keepdims=True); z = 1.5 * rng.standard_normal(len(table));"
+        "print(*adjusted(z, [Residuals(np.arange(30), row) for row in table]))"
+    )
+    results = []
+    for kernel in ("Haswell", "Prescott"):
+        env = {**os.environ, "OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": "1"}
+        ran = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
+        results.append(np.array(ran.stdout.split(), float))
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-6)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.audits.recurring import Recurring
 from evenrank.audits.summary import QUALITY, VALUES, Summary
 from evenrank.contrasts import Pairs
 from evenrank.inference import ItemSums, Lists
@@ -131,6 +132,18 @@ class PairLists:
         weight = self.stratum.weights.weight
         return self._spread(weight, 0), self._spread(weight, 1)
 
+    @cached_property
+    def unit(self) -> float:
+        """The mean weight of the pair's rows; tests count in it, so that only the weights' ratios matter."""
+        total = float(self.number.sum()) if self.stratum.summary.weighted else 0.0
+        return float(sum(side.sum() for side in self.rows)) / total if total else 1.0
+
+    @cached_property
+    def number(self) -> NDArray[np.float64]:
+        """The rows of both groups in the lists, whatever they weigh, (L,)."""
+        count = self.stratum.take(self.stratum.summary.count)
+        return self._spread(count, 0) + self._spread(count, 1)
+
     def lists(self, value: int, cut: int, clusters: tuple[NDArray[np.int64], ...]) -> Lists:
         """Give what the tests are computed from, for one value and cut-off."""
         sums, squares = (self.stratum.sums(kind, value, cut) for kind in ("sums", "squares"))
@@ -140,7 +153,7 @@ class PairLists:
             self._spread(sums, 1),
             self._spread(squares, 0) + self._spread(squares, 1),
         ]
-        unit = self.stratum.summary.unit
+        unit = self.unit
         a, b, x_a, x_b, both = arrays if unit == 1 else (array / unit for array in arrays)
         return Lists(
             a,
@@ -150,6 +163,7 @@ class PairLists:
             both,
             clusters=tuple(codes[self.queries] for codes in clusters),
             whole=bool(self.stratum.summary.whole[value, cut]),
+            number=self.number if self.stratum.summary.weighted else None,
         )
 
     def items(self, lists: Lists, values: NDArray[np.float64], recurring: Recurring) -> ItemSums:
@@ -165,7 +179,7 @@ class PairLists:
             The rows' items.
         """
         a, b = self.groups
-        rows = recurring.rows_of(self.stratum.name, a, b)
+        rows = recurring.rows_of(STRATA[self.stratum.name], a, b)
         place = np.zeros(self.stratum.summary.n_queries, np.int64)
         place[self.queries] = np.arange(len(self.queries))
         at, item, x = place[recurring.query[rows]], recurring.item[rows], values[rows]
@@ -173,69 +187,20 @@ class PairLists:
         # Lists that lack one of the groups say nothing about the other.
         both = ((lists.a > 0) & (lists.b > 0))[at]
         means, shares = lists.selected / lists.rows, lists.a / lists.rows
-        number = len(recurring.names)
-        counts = np.bincount(item, minlength=number)
-        present = np.flatnonzero(counts)
+        number = recurring.n_items
+        present = np.flatnonzero(np.bincount(item, minlength=number))
+        weight = 1.0 if recurring.weight is None else recurring.weight[rows] / self.unit
 
         def sums(of_row: NDArray[Any]) -> NDArray[np.float64]:
-            return np.bincount(item, of_row, minlength=number)[present].astype(np.float64)
+            return np.bincount(item, weight * of_row, minlength=number)[present].astype(np.float64)
 
         return ItemSums(
             sums(is_a) > 0,
             sums((x - means[at]) * both),
             sums((is_a - shares[at]) * both),
-            counts[present].astype(np.float64),
+            sums(np.ones(len(rows))),
             sums(x),
         )
-
-
-class Recurring:
-    """Items that stand in several lists, row by row.
-
-    Parameters
-    ----------
-    summary : Summary
-        A summary with item ids.
-    """
-
-    def __init__(self, summary: Summary) -> None:
-        assert summary.items is not None
-        self.summary = summary
-        self.names, self.item = np.unique(summary.items, return_inverse=True)
-        cell = np.repeat(np.arange(len(summary.key)), summary.count.astype(np.int64))
-        self.query, self.stratum, self.group = summary.query[cell], summary.stratum[cell], summary.group[cell]
-
-    @cached_property
-    def lists_per_item(self) -> float:
-        """In how many lists an item stands on average."""
-        return len(self.item) / max(1, len(self.names))
-
-    @cached_property
-    def one_group_each(self) -> bool:
-        """Whether every item is of one group throughout, as it should be if ids name items."""
-        group = np.empty(len(self.names), np.int64)
-        group[self.item] = self.group
-        return bool((group[self.item] == self.group).all())
-
-    def rows_of(self, stratum: str, a: int, b: int) -> NDArray[np.int64]:
-        """The rows of two groups in a stratum."""
-        wanted = STRATA[stratum]
-        chosen = (self.group == a) | (self.group == b)
-        return np.flatnonzero(chosen if wanted is None else chosen & (self.stratum == wanted))
-
-    @cached_property
-    def values(self) -> dict[tuple[int, int], NDArray[np.float64]]:
-        """x of every row, for each value and cut-off."""
-        first, size = self.summary.first, self.summary.size
-        assert first is not None
-        assert size is not None
-        longest = int(self.summary.lengths.max())
-        table = {}
-        for cut, k in enumerate(self.summary.ks):
-            sums = discount_sums(longest, k)
-            table[0, cut] = np.clip(k - first, 0, size) / size
-            table[1, cut] = (sums[first + size] - sums[first]) / size
-        return table
 
 
 class SummaryStatistics:

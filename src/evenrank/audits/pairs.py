@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.audits.cells import PairLists, Recurring, SummaryStatistics, pairs_of
+from evenrank.audits.cells import PairLists, SummaryStatistics, pairs_of
 from evenrank.audits.pair import QUESTIONS, Gap, Pair
+from evenrank.audits.recurring import Recurring
 from evenrank.audits.summary import VALUES, Summary
 from evenrank.comparison_totals import holm
-from evenrank.inference import Lists, Pooled, Residuals, adjusted, pooled, ratio_rule, within
+from evenrank.inference import Lists, PairScore, Pooled, Residuals, adjusted, pooled, ratio_rule, within
 from evenrank.inference import Rate as GroupRate
 from evenrank.intervals import student
 from evenrank.planning import Noticeable, Precision, noticed
@@ -25,7 +26,7 @@ MOST_PAIRS = 300  # with more groups, each is compared with the largest one only
 MOST_CORRELATED = 400  # hypotheses whose correlations are used
 BINS = 2048  # clusters are put together into so many before their residuals are correlated
 NOTICEABLE, POWER = 0.05, 0.8  # the gap that plans are for, and with which probability it should be noticed
-MEAN_LISTS = 1.1  # in which an item must stand on average; below, items hardly recur
+RECURRING = 1.2  # lists that the item of a row of some group must stand in on average; below, items hardly recur
 # What is tested: measure, stratum and value; equalized odds adds the irrelevant rows to equal opportunity.
 TESTED = (
     ("demographic_parity", "all rows", "top"),
@@ -127,7 +128,7 @@ def _binned(residuals: Residuals) -> Residuals:
     sums = np.bincount(residuals.codes % BINS, residuals.values, minlength=BINS)
     moved = np.flatnonzero(sums)
     length = float(np.sqrt(sums @ sums)) or 1.0
-    return Residuals(moved, (sums[moved] / length).astype(np.float32))
+    return Residuals(moved, sums[moved] / length)
 
 
 class Tester:
@@ -147,7 +148,8 @@ class Tester:
 
     def __init__(self, summary: Summary, statistics: SummaryStatistics, confidence: float, *, items: bool) -> None:
         self.summary, self.statistics, self.confidence = summary, statistics, confidence
-        self.recurring = recurring_items(summary) if items else None
+        self.ids = recurring_ids(summary) if items else None
+        self.recurring = self.ids if self.ids is not None and self.ids.of_one_group else None
         self.clusters = cluster_codes(summary)
         self.names = [str(name) for name in summary.group_names]
 
@@ -214,9 +216,11 @@ class Tester:
         if self.recurring is not None:
             items = place.items(lists, self.recurring.values[value, cut], self.recurring)
         inside = within(lists, confidence=self.confidence, items=items)
-        outside = pooled(lists, confidence=self.confidence, items=items)
+        scores = PairScore(lists, items)
+        outside = pooled(lists, confidence=self.confidence, scores=scores)
         a, b = (self.names[code] for code in place.groups)
-        n_a, n_b, x_a, x_b = (float(part.sum()) for part in (lists.a, lists.b, lists.x_a, lists.x_b))
+        size = place.unit / self.summary.unit  # weights are told in one unit for all pairs
+        n_a, n_b, x_a, x_b = (each * size for each in (*scores.n, *scores.x))
         pair = Pair(
             measure=measure,
             stratum=place.stratum.name,
@@ -229,16 +233,16 @@ class Tester:
             selected_b=x_b,
             rate_a=x_a / n_a if n_a else np.nan,
             rate_b=x_b / n_b if n_b else np.nan,
-            observed=inside.observed,
-            expected=inside.expected,
-            together=float(lists.selected @ (lists.weight > 0)),
+            observed=inside.observed * size,
+            expected=inside.expected * size,
+            together=float(lists.selected @ (lists.weight > 0)) * size,
             lists=inside.lists,
             clusters=inside.clusters,
             pooled=_gap(outside),
             within_query=_gap(inside),
             ranker_part=inside.ranker_part,
             mix_part=outside.mix_part,
-            rule=ratio_rule(lists, confidence=self.confidence, items=items) if value == 0 else None,
+            rule=ratio_rule(lists, confidence=self.confidence, scores=scores) if value == 0 else None,
         )
         more = None if wider == self.confidence else _wider(outside, self.confidence, wider)
         return pair, {"pooled": outside, "within_query": inside}, more
@@ -268,9 +272,9 @@ def cluster_codes(summary: Summary) -> tuple[NDArray[np.int64], ...]:
     return tuple(np.unique(ids, return_inverse=True)[1] for ids in summary.clusters)
 
 
-def recurring_items(summary: Summary) -> Recurring | None:
-    """Give the items if their ids recur in several lists and name one thing each; else None."""
-    if summary.items is None or summary.weighted:
+def recurring_ids(summary: Summary) -> Recurring | None:
+    """Give the items if their ids recur in several lists; else None."""
+    if summary.items is None:
         return None
     recurring = Recurring(summary)
-    return recurring if recurring.lists_per_item >= MEAN_LISTS and recurring.one_group_each else None
+    return recurring if recurring.most_recurring >= RECURRING else None

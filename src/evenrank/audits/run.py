@@ -117,8 +117,13 @@ class Run:
             )
         if tester.recurring is not None:
             notes.append(
-                f"Items recur: {len(tester.recurring.names):,} items stand in {tester.recurring.lists_per_item:.3g} "
+                f"Items recur: {tester.recurring.n_ids:,} items stand in {tester.recurring.lists_per_item:.3g} "
                 "lists each on average. Tests and intervals of pairs allow for what an item carries from list to list."
+            )
+        elif tester.ids is not None:
+            notes.append(
+                f"Item ids recur, but {tester.ids.strayed:.0%} of the rows have another group than their id mostly "
+                "has: the ids are not taken to name items, and tests do not allow for items that recur."
             )
         if len(list(pairs_of(summary, MOST_PAIRS))) < summary.n_groups * (summary.n_groups - 1) // 2:
             notes.append(

@@ -7,7 +7,7 @@ from evenrank.inference.compared import Compared, compared
 from evenrank.inference.family import adjusted
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.pooled import Pooled, pooled
-from evenrank.inference.rates import Rate
+from evenrank.inference.rates import PairScore, Rate
 from evenrank.inference.ratio_rule import RatioRule, four_fifths, ratio_rule
 from evenrank.inference.within import Within, within
 
@@ -15,6 +15,7 @@ __all__ = [
     "Compared",
     "ItemSums",
     "Lists",
+    "PairScore",
     "Pooled",
     "Rate",
     "RatioRule",

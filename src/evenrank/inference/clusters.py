@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+KINDS = 1024  # sizes of clusters that are counted instead of listed
+FEW_ITEMS = 2.0  # items of a group expected to be selected, if each always or never were, below which nothing is told
+ROWS_EACH = 1.5  # rows per item from which a group's items recur
 ENOUGH_CLUSTERS = 40  # of several lists each, that few successes may come from
 
 
@@ -110,44 +113,78 @@ def few_leaning(clusterings: Sequence[Clustering], carried: NDArray[np.float64])
     return 0
 
 
+def few_items(sizes: NDArray[np.float64], rows: float, rate: float) -> int:
+    """Count a group's items where they are few, recur, and would hardly show a success if each were one row; else 0.
+
+    Then a group's items may all be poor, or one be good, by themselves.
+
+    Parameters
+    ----------
+    sizes : ndarray
+        (I,): how much each item of the group weighs.
+    rows : float
+        The group's rows.
+    rate : float
+        How many of both groups are selected.
+    """
+    number = effective_number(sizes)
+    if number < ENOUGH_CLUSTERS and number * min(rate, 1 - rate) < FEW_ITEMS and rows > ROWS_EACH * number:
+        return int((sizes > 0).sum())
+    return 0
+
+
 def cluster_freedom(
-    clustering: Clustering,
-    by_chance: NDArray[np.float64],
-    size: NDArray[np.float64],
-    moved: NDArray[np.float64] | None = None,
+    by_chance: NDArray[np.float64], sizes: NDArray[np.float64], times: NDArray[np.float64] | float = 1.0
 ) -> float:
     """Give the degrees of freedom of the jackknife's variance over clusters, as Bell and McCaffrey do.
 
     They are those of the quadratic form Σ r², r = (D − h ΣD)/(1 − h) with h a cluster's share of all sizes, if the D of
-    clusters are independent. The variance of D is what chance alone gives it. Where ``moved`` is given and clusters
-    vary more than that, there is also a part that grows with the square of the size, as if each had a lean of its own.
+    clusters are independent.
 
     Parameters
     ----------
-    clustering : Clustering
-        The clusters.
-    by_chance, size : ndarray
-        (L,): the variance of D by chance alone, and the size, per list.
-    moved : ndarray, optional
-        (L,): D less what is expected.
+    by_chance, sizes : ndarray
+        (C,): the variance of D, and the size, per cluster or per kind of cluster.
+    times : ndarray or float
+        (C,): how many clusters are of each kind.
     """
-    u, sizes = clustering.sums(by_chance), clustering.sums(size)
-    if moved is not None:
-        residual = clustering.sums(moved)
-        lean = max(0.0, float(residual @ residual) - float(u.sum())) / max(float(sizes @ sizes), 1e-300)
-        u = u + lean * sizes * sizes
-    h = sizes / max(float(sizes.sum()), 1e-300)
+    u, h = by_chance, sizes / max(float((times * sizes).sum()), 1e-300)
     if not u.any() or h.max() > 1 - 1e-9:
         return 0.0
     # the form's matrix is diagonal but for a part of rank 2: its trace and its norm need sums only
-    s = 1 / (1 - h)
-    whole, s2 = float(u.sum()), s * s
+    s2 = (1 - h) ** -2.0
+    whole, t2 = float((times * u).sum()), times * s2
     diagonal = u * (1 - 2 * h) + whole * h * h
-    trace = float(s2 @ diagonal)
-    uu, hh, uh = float(s2 @ (u * u)), float(s2 @ (h * h)), float(s2 @ (u * h))
+    trace = float(t2 @ diagonal)
+    uu, hh, uh = float(t2 @ (u * u)), float(t2 @ (h * h)), float(t2 @ (u * h))
     norm = 2 * uu * hh + 2 * uh * uh + (whole * hh) ** 2 - 4 * whole * uh * hh
-    norm += float((s2 * s2) @ (u * u + 2 * u * (diagonal - u)))
+    norm += float((t2 * s2) @ (u * (2 * diagonal - u)))
     return trace * trace / norm if norm > 0 else 0.0
+
+
+def size_freedom(sizes: NDArray[np.float64], moved: NDArray[np.float64], by_chance: float) -> float:
+    """Give `cluster_freedom` where chance alone gives D a variance of ``by_chance`` per unit of size.
+
+    Where clusters vary more than that, there is also a part that grows with the square of the size, as if each had a
+    lean of its own.
+
+    Parameters
+    ----------
+    sizes, moved : ndarray
+        (C,): the size of each cluster, and its D less what is expected.
+    by_chance : float
+        The variance of D per unit of size.
+    """
+    total, squares = float(sizes.sum()), float(sizes @ sizes)
+    lean = max(0.0, float(moved @ moved) - by_chance * total) / max(squares, 1e-300)
+    times: NDArray[np.float64] | float = 1.0
+    if len(sizes) > KINDS and sizes.max() < KINDS:  # many clusters are of few sizes
+        whole = sizes.astype(np.int64)
+        if (whole == sizes).all():
+            counts = np.bincount(whole)
+            there = np.flatnonzero(counts)
+            sizes, times = there.astype(np.float64), counts[there].astype(np.float64)
+    return cluster_freedom(by_chance * sizes + lean * sizes * sizes, sizes, times)
 
 
 def effective_number(sizes: NDArray[np.float64]) -> float:

@@ -136,8 +136,8 @@ def conditional(lists: Lists, *, confidence: float, freedom: float, by_item: tup
     law, margins = counted.law, counted.margins
     growth, spread = counted.growth()
     t = quantile(confidence, freedom)
-    if by_item[0] > growth * spread:
-        growth, freedom = by_item[0] / spread, max(by_item[1], 0.1)
+    if by_item[0] > spread:  # lists and items share rows only, whose variance is that of the law
+        growth, freedom = growth + by_item[0] / spread - 1, min(freedom, max(by_item[1], 0.1))
     p, level = float(law.p_values(np.zeros(1))[0]), 1 - confidence
     if growth > 1:
         level = two_sided(math.sqrt(growth) * quantile(confidence, freedom), NORMAL)

@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.inference.lists import Array, Residuals
 
-DRAWS = 20_000  # of all hypotheses, for what is likely
+DRAWS = 8_192  # of all hypotheses, for what is likely
 TAIL_DRAWS = 4_096  # for what is not
 LEVELS = np.concatenate([np.arange(1.0, 6.0, 0.25), [6.0, 7.0, 8.0, 10.0, 14.0, 20.0, 38.0]])
 BLOCK = 1 << 14  # clusters whose residuals are held for all hypotheses at a time
 LIKELY = 0.1  # from here on plain draws are exact enough
+NOISE = 1e-9  # an eigenvalue of this size is rounding error
 
 
 def adjusted(z: ArrayLike, residuals: Sequence[Residuals], *, seed: int = 0) -> Array:
@@ -53,9 +54,10 @@ def adjusted(z: ArrayLike, residuals: Sequence[Residuals], *, seed: int = 0) -> 
         matrix = correlation([residuals[i] for i in order])
         draws = _draws(matrix, seed)
         highest = np.maximum.accumulate(np.abs(draws[:, ::-1]), axis=1)[:, ::-1]
-        likely = (highest >= size).mean(axis=0)  # that any of this and the smaller ones is as large
-        rare = np.minimum(left * plain, plain * count * _share(size, matrix, draws, seed))
-        steps = np.where(likely >= LIKELY, likely, np.minimum(rare, LIKELY))
+        steps = (highest >= size).mean(axis=0)  # how likely any of this and the smaller ones is as large
+        rare = np.flatnonzero(steps < LIKELY)
+        if len(rare):
+            steps[rare] = np.minimum(plain[rare] * count * _share(size[rare], matrix, draws, seed), LIKELY)
         steps = np.minimum(np.maximum(steps, plain), left * plain)
     else:
         steps = plain
@@ -70,7 +72,7 @@ def correlation(residuals: Sequence[Residuals]) -> Array:
     matrix = np.zeros((count, count))
     ends = max((int(r.codes[-1]) + 1 for r in residuals if len(r.codes)), default=0)
     for start in range(0, ends, BLOCK):
-        block = np.zeros((count, min(BLOCK, ends - start)), np.float32)
+        block = np.zeros((count, min(BLOCK, ends - start)))
         for row, each in zip(block, residuals, strict=True):
             first, last = np.searchsorted(each.codes, (start, start + BLOCK))
             row[each.codes[first:last] - start] = each.values[first:last]
@@ -80,10 +82,11 @@ def correlation(residuals: Sequence[Residuals]) -> Array:
 
 
 def _draws(matrix: Array, seed: int) -> Array:
+    """Draw deviates, (DRAWS, H), by the symmetric root: it does not depend on the signs that eigenvectors come with."""
     values, vectors = np.linalg.eigh(matrix)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    root = (vectors * np.sqrt(np.where(values > NOISE * len(matrix), values, 0.0))) @ vectors.T
     normals = np.random.default_rng(seed).standard_normal((DRAWS, len(matrix)))
-    return np.asarray(normals @ root.T)
+    return np.asarray(normals @ root)
 
 
 def _share(size: Array, matrix: Array, draws: Array, seed: int) -> NDArray[np.float64]:
@@ -98,10 +101,12 @@ def _share(size: Array, matrix: Array, draws: Array, seed: int) -> NDArray[np.fl
     rows = np.arange(len(draws))
     towards = matrix[chosen]
     rest = draws - towards * draws[rows, chosen][:, None]
-    shares = np.empty(len(LEVELS))
-    for i, level in enumerate(LEVELS):
+    first, last = np.searchsorted(LEVELS, size.min(), "right") - 1, np.searchsorted(LEVELS, size.max())
+    levels = LEVELS[max(first, 0) : last + 1]
+    shares = np.empty(len(levels))
+    for i, level in enumerate(levels):
         high = -ndtri(ndtr(-level) * uniform)
         high = np.where(np.isfinite(high), np.maximum(high, level), level)
         exceeding = np.abs(rest + towards * (sign * high)[:, None]) >= level * (1 - 1e-9)
         shares[i] = (1 / np.maximum(exceeding.sum(axis=1), 1)).mean()
-    return np.interp(size, LEVELS, np.maximum.accumulate(shares))
+    return np.interp(size, levels, np.maximum.accumulate(shares))

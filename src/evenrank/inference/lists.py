@@ -30,6 +30,8 @@ class Lists:
         The codes mean the same in every hypothesis of a family; not all of them need be there.
     whole : bool
         Whether every x is 0 or 1.
+    number : ndarray, optional
+        (L,): the rows of both groups where a and b are sums of weights.
     """
 
     a: Array
@@ -39,11 +41,19 @@ class Lists:
     squares: Array
     clusters: tuple[NDArray[np.intp], ...]
     whole: bool
+    number: Array | None = None
 
     @property
     def swapped(self) -> Lists:
         """The same lists with the two groups in the other order."""
-        return Lists(self.b, self.a, self.x_b, self.x_a, self.squares, self.clusters, self.whole)
+        return Lists(self.b, self.a, self.x_b, self.x_a, self.squares, self.clusters, self.whole, self.number)
+
+    def taken(self, which: NDArray[np.intp]) -> Lists:
+        """Some of the lists."""
+        a, b, x_a, x_b, squares = (x[which] for x in (self.a, self.b, self.x_a, self.x_b, self.squares))
+        number = None if self.number is None else self.number[which]
+        clusters = tuple(codes[which] for codes in self.clusters)
+        return Lists(a, b, x_a, x_b, squares, clusters, self.whole, number)
 
     @cached_property
     def clusterings(self) -> tuple[Clustering, ...]:
@@ -60,6 +70,11 @@ class Lists:
         return self.a + self.b
 
     @cached_property
+    def _divisor(self) -> Array:
+        """The rows, or 1 where there are none; with weights they may sum to less than 1."""
+        return np.where(self.rows > 0, self.rows, 1.0)
+
+    @cached_property
     def selected(self) -> Array:
         """The sum of x over both groups, (L,)."""
         return self.x_a + self.x_b
@@ -67,21 +82,22 @@ class Lists:
     @cached_property
     def excess(self) -> Array:
         """What group a got beyond its share of the list's sum, (L,): D = Σx over a − a/(a + b) · Σx."""
-        return (self.x_a * self.b - self.x_b * self.a) / np.maximum(self.rows, 1)
+        return (self.x_a * self.b - self.x_b * self.a) / self._divisor
 
     @cached_property
     def weight(self) -> Array:
         """The weight of Mantel and Haenszel, (L,): W = ab/(a + b)."""
-        return self.a * self.b / np.maximum(self.rows, 1)
+        return self.a * self.b / self._divisor
 
     @cached_property
     def variance(self) -> Array:
         """The variance of D if the list's values were handed out at random, (L,)."""
         n = self.rows
-        spread = self.squares - self.selected**2 / np.maximum(n, 1)
+        number = n if self.number is None else self.number
+        spread = self.squares - self.selected**2 / self._divisor
         # a sum of squares that cancels to rounding error is a list of equal values
         spread = np.where(spread > 1e-9 * np.maximum(self.squares, 1e-300), spread, 0.0)
-        return np.where(n > 1, self.weight * spread / np.maximum(n - 1, 1), 0.0)
+        return np.where(number > 1, self.weight * spread / self._divisor * number / np.maximum(number - 1, 1), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +136,11 @@ class Residuals:
     """
 
     codes: NDArray[np.int64]
-    values: NDArray[np.float32]
+    values: Array
 
     @classmethod
     def of(cls, clustering: Clustering, values: Array) -> Residuals:
         """Scale one number per cluster; clusters that did not move the estimate are left out."""
         length = float(np.sqrt(values @ values))
         moved = np.flatnonzero(values)
-        return cls(clustering.codes[moved], (values[moved] / (length or 1.0)).astype(np.float32))
+        return cls(clustering.codes[moved], values[moved] / (length or 1.0))

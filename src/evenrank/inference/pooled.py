@@ -61,7 +61,9 @@ class Pooled:
     mix_part: float
 
 
-def pooled(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = None) -> Pooled:
+def pooled(
+    lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = None, scores: PairScore | None = None
+) -> Pooled:
     """Compare two groups' rates over all lists.
 
     Parameters
@@ -72,13 +74,15 @@ def pooled(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         Of the intervals.
     items : ItemSums, optional
         Recurring items with their rows and sums, as a second clustering.
+    scores : PairScore, optional
+        The score statistics of these lists and items, if they are known.
 
     Returns
     -------
     Pooled
         Rates, difference, ratio, their intervals and the p-value.
     """
-    scores = PairScore(lists, items)
+    scores = scores or PairScore(lists, items)
     r_a, r_b = scores.rates
     own_a, own_b = (scores.own_rate(which, confidence) for which in (0, 1))
     gap = r_a - r_b
@@ -130,7 +134,7 @@ def pooled(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         method="score t, few" if scores.few else "score t",
         reason=_reason(scores),
         freedom=freedom,
-        decidable=not scores.leaning,
+        decidable=not (scores.leaning or scores.alone),
         residuals=Residuals.of(first, scores.residuals[0] - scores.residuals[1]),
     )
 
@@ -141,6 +145,8 @@ def _reason(scores: PairScore) -> str:
             f"A group with few successes or failures comes from {scores.leaning} clusters of several lists, "
             "which may lean by themselves."
         )
+    if scores.alone:
+        return f"One group has only {scores.alone} items that recur, which may differ by themselves."
     if scores.few:
         return (
             f"A group has fewer than {FEW:g} successes or failures, so clusters are not taken to vary less than chance."

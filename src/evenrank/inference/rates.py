@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.inference import score
-from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_leaning, two_way
+from evenrank.inference.clusters import Covariance, effective_number, few_items, few_leaning, size_freedom, two_way
 from evenrank.inference.lists import Array, ItemSums, Lists
 from evenrank.inference.student import quantile
 
@@ -55,6 +55,7 @@ class PairScore:
         self.clusters: tuple[int, ...] = (0, 0)
         self.freedoms: tuple[float, ...] = (0.0, 0.0)
         self.residuals: tuple[Array, Array] | None = None
+        self.leaning = self.alone = 0  # the clusters, and the items, that are too few
         if not min(self.n):
             return
         parts, clusters, freedoms = [], [], []
@@ -71,15 +72,17 @@ class PairScore:
             clusters.append(tuple(int((n > 0).sum()) for n in sizes))
             freedoms.append(
                 tuple(
-                    cluster_freedom(clustering, n * max(rate * (1 - rate), 1e-6), n, x - rate * n)
-                    for x, n, rate in zip((lists.x_a, lists.x_b), (lists.a, lists.b), self.rates, strict=True)
+                    size_freedom(n, x - rate * n, max(rate * (1 - rate), 1e-6))
+                    for x, n, rate in zip(sums, sizes, self.rates, strict=True)
                 )
             )
             self.residuals = self.residuals or (of_a, of_b)
         if items is not None and items.rows is not None and items.sums is not None:
             parts = self._with_items(items.is_a, items.rows, items.sums, parts)
             freedoms.append(tuple(effective_number(items.rows * each) - 1 for each in (items.is_a, ~items.is_a)))
-        self.leaning = 0
+            rate = sum(self.x) / sum(self.n)
+            for own, n in zip((items.is_a, ~items.is_a), self.n, strict=True):
+                self.alone = self.alone or few_items(items.rows[own], n, rate)
         for n, x, rows in zip(self.n, self.x, (lists.a, lists.b), strict=True):
             if min(x, n - x) < FEW:
                 self.leaning = self.leaning or few_leaning(lists.clusterings, rows)

@@ -33,7 +33,14 @@ class RatioRule:
     rho: float
 
 
-def ratio_rule(lists: Lists, *, rho: float = 0.8, confidence: float = 0.95, items: ItemSums | None = None) -> RatioRule:
+def ratio_rule(
+    lists: Lists,
+    *,
+    rho: float = 0.8,
+    confidence: float = 0.95,
+    items: ItemSums | None = None,
+    scores: PairScore | None = None,
+) -> RatioRule:
     """Is the lower of two rates at least ``rho`` times the higher? Four fifths are a regulator's rule.
 
     Parameters
@@ -46,15 +53,17 @@ def ratio_rule(lists: Lists, *, rho: float = 0.8, confidence: float = 0.95, item
         What either answer needs, each by itself.
     items : ItemSums, optional
         Recurring items with their rows and sums, as a second clustering.
+    scores : PairScore, optional
+        The score statistics of these lists and items, if they are known.
 
     Returns
     -------
     RatioRule
         "met", "not met" or "cannot be told", with both p-values.
     """
-    scores = PairScore(lists, items)
+    scores = scores or PairScore(lists, items)
     r_a, r_b = scores.rates
-    if scores.cannot_tell() or scores.leaning:
+    if scores.cannot_tell() or scores.leaning or scores.alone:
         ratio = quotient(min(r_a, r_b), max(r_a, r_b)) if min(scores.n) else math.nan
         return RatioRule("cannot be told", ratio, 1.0, 1.0, rho)
     below, above = zip(*(_one_sided(each, rho) for each in (scores, scores.swapped)), strict=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_leaning
+from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_items, few_leaning, two_way
 from evenrank.inference.conditional import Conditional, conditional
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.rates import quotient
@@ -87,20 +87,22 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
     confidence : float
         Of the intervals.
     items : ItemSums, optional
-        The sums of recurring items; then the larger of the variances by item and by cluster is used.
+        The sums of recurring items; then items are one more clustering.
 
     Returns
     -------
     Within
         Difference, ratio, their intervals and the p-value.
     """
+    n_a, n_b = float(lists.a.sum()), float(lists.b.sum())
+    shared = np.flatnonzero(lists.weight)
+    if len(shared) < len(lists.a):  # the others say nothing about the ranker
+        lists = lists.taken(shared)
     weight, variance = lists.weight, lists.variance
     excess, total_weight = float(lists.excess.sum()), float(weight.sum())
     bearing = variance > 0
     clusterings = lists.clusterings
-    shared = weight > 0
-    observed = float(lists.x_a @ shared)
-    n_a, n_b = float(lists.a.sum()), float(lists.b.sum())
+    observed = float(lists.x_a.sum())
     nothing = Within(
         observed=observed,
         expected=observed - excess,
@@ -126,7 +128,7 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         return replace(nothing, reason="No list holds rows of both groups.")
     if not nothing.lists:
         return replace(nothing, reason="In every list with both groups, all rows are treated alike.")
-    freedom = min(cluster_freedom(clustering, variance, weight) for clustering in clusterings)
+    freedom = min(cluster_freedom(each.sums(variance), each.sums(weight)) for each in clusterings)
     if nothing.clusters < 2 or freedom < 0.5:
         return replace(nothing, reason="All of it comes from one cluster, and one cluster says nothing about others.")
     large, item_variance = _large(lists, nothing, confidence, freedom, items)
@@ -140,6 +142,14 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         reason = (
             f"Few are selected, and they come from {leaning} clusters of several lists, which may lean by themselves."
         )
+        return replace(result, decidable=False, reason=reason)
+    alone = 0
+    if items is not None:
+        rate = float(lists.selected.sum() / lists.rows.sum())
+        for own, rows in ((items.is_a, lists.a), (~items.is_a, lists.b)):
+            alone = alone or few_items(np.abs(items.group_deviation[own]), float(rows.sum()), rate)
+    if alone:
+        reason = f"Few are selected, and one group has only {alone} items that recur, which may differ by themselves."
         return replace(result, decidable=False, reason=reason)
     return result
 
@@ -170,7 +180,7 @@ def _large(
     lists: Lists, nothing: Within, confidence: float, freedom: float, items: ItemSums | None
 ) -> tuple[Within, tuple[float, float]]:
     """Use Student's t with the variance over clusters, each weighed by what it leaves to the others."""
-    share = lists.b / np.maximum(lists.rows, 1)
+    share = lists.b / lists.rows
     parts = (lists.x_a * share * (lists.a > 0), lists.x_b * (1 - share) * (lists.b > 0))
     a_part, b_part = (float(part.sum()) for part in parts)
     total, theta = float(lists.weight.sum()), nothing.difference
@@ -192,10 +202,14 @@ def _large(
     method, reason, growth = "cluster t", _large_reason(lists, nothing), 1.0
     if math.isinf(by_item):
         return replace(nothing, reason="Items recur, and one of the groups has a single one."), (by_item, item_freedom)
-    if by_item > variance:
-        method, freedom, growth = "item t", item_freedom, by_item / variance if variance > 0 else 1.0
-        reason = f"Items recur: their variance is {growth:.3g} times that over lists."
-        variance = by_item
+    if items is not None and item_freedom > 0:
+        freedom = min(freedom, item_freedom)  # few items show too little of how much they vary
+    # lists and items share rows only, whose variance is that of chance
+    joint = two_way([variance, by_item, float(lists.variance.sum())]) if by_item > 0 else variance
+    if joint > variance:
+        method, growth = "item t", joint / variance if variance > 0 else 1.0
+        reason = f"Items recur: with them the variance is {growth:.3g} times that over lists."
+        variance = joint
     assert first is not None
     if not variance > 0 or freedom <= 0:
         reason = "The lists do not differ from each other, so their chance cannot be told."
@@ -262,7 +276,7 @@ def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
 
 def _few(lists: Lists) -> bool:
     """Whether so little is selected, or left out, that its variance over clusters may be far too small."""
-    got, rows = float(lists.x_a @ (lists.weight > 0)), float(lists.a @ (lists.weight > 0))
+    got, rows = float(lists.x_a.sum()), float(lists.a.sum())
     return float(lists.variance.sum()) < ENOUGH or min(got, rows - got) <= NEAR
 
 
