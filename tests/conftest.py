@@ -50,15 +50,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         pytest.exit(f"OPENBLAS_CORETYPE={kernel} with {threads} threads was asked for; OpenBLAS runs {taken}", 3)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _one_trial_of_parquet() -> Iterator[None]:
-    """One process tries all Parquet files of the tests."""
-    from evenrank.io.parquet_trial import keeping
-
-    with keeping():
-        yield
-
-
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
     """A folder of the data whose licence keeps it out of the project, by name; skips where it is absent."""

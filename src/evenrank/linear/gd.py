@@ -1,0 +1,36 @@
+"""Full-batch descent, plain where that is stable."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenrank.linear.descent import Penalised, descend, diverged, still_diverged, warn_diverged
+from evenrank.linear.design import Design
+from evenrank.linear.exact import Solution
+from evenrank.losses import Loss
+from evenrank.progress import Progress
+
+
+def train(
+    design: Design, loss: Loss, penalty: Penalised, rate: float, steps: int, progress: Progress | None
+) -> Solution:
+    """Plain descent; the strengths that diverge are trained again in the longest steps that are stable."""
+    slope = design.slope(loss)
+    last, taken = descend(slope, penalty, design.ridge, learning_rate=rate, steps=steps, progress=progress)
+    theta = last[-1]
+    alphas = np.tile(penalty.alphas, len(theta) // len(penalty.alphas))
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        start = design.start(loss)
+        each = [diverged(start, design.rise(loss, at), alphas, penalty.gamma(at)) for at in last]
+    lost = np.any(each, axis=0)
+    if taken == steps and lost.any():
+        warn_diverged("gd", lost, alphas, rate)
+        some = lost.reshape(-1, len(penalty.alphas)).any(axis=0)
+        shorter = min(rate, 1 / design.steepest(loss))
+        again = penalty.at(penalty.alphas[some])
+        (*_, stable), _ = descend(slope, again, design.ridge, learning_rate=shorter, steps=steps, capped=True)
+        theta[np.tile(some, len(theta) // some.size)] = stable
+    if not np.isfinite(theta).all():
+        raise still_diverged("gd", rate)
+    return Solution(theta, alphas, steps=taken)
