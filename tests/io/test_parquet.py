@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import evenrank as er
 from evenrank.errors import DataError, DataWarning
 from evenrank.io import read
 from evenrank.io.parquet_footer import BadParquet, read_footer
@@ -177,9 +178,7 @@ def test_sizes_of_pages_that_cannot_be_are_refused_in_one_line(tmp_path):
         (kind, unpacked, packed, -1),
     ):
         path.write_bytes(whole[:start] + thrift_head(*bad) + whole[rest:])
-        with pytest.raises(
-            DataError, match=r"rows\.parquet: .*\(a page of column 'x' is damaged: .*again\.$"
-        ) as caught:
+        with pytest.raises(DataError, match=r"rows\.parquet: .*\(a page of column 'x' is damaged: ") as caught:
             read(path)
         assert "\n" not in str(caught.value)
         assert read(path, features=[]).n_features == 0  # what is not needed is not looked at
@@ -268,10 +267,18 @@ def test_footers_agree_with_pyarrow_and_damaged_ones_end_in_one_error(tmp_path):
                 read_footer(path)
 
 
-def test_dates_beyond_the_calendar_are_refused_in_one_line(tmp_path):
+@pytest.mark.parametrize("name", ["qid", "group", "relevance", "x"])
+@pytest.mark.parametrize("kind", [pl.Date, pl.Datetime("us"), pl.Datetime("us", "UTC"), pl.List(pl.Date)])
+def test_dates_beyond_the_calendar_are_refused_in_one_line(tmp_path, name, kind):
     path = tmp_path / "rows.parquet"
-    beyond = pl.Series("qid", [2**31 - 1, 0], dtype=pl.Int32).cast(pl.Date)
-    table().with_columns(beyond).write_parquet(path)
-    with pytest.raises(DataError, match=r"column 'qid' holds a value that cannot be read \(") as caught:
-        read(path)
-    assert "\n" not in str(caught.value)
+    date = pl.Date if kind == pl.List(pl.Date) else kind
+    beyond = pl.Series(name, [2**31 - 1 if date == pl.Date else 2**62, 0]).cast(
+        pl.Int32 if date == pl.Date else pl.Int64
+    )
+    rows = table().with_columns(beyond.cast(date))
+    rows = rows.with_columns(pl.concat_list(name)) if kind == pl.List(pl.Date) else rows
+    rows.write_parquet(path)
+    for source in (lambda: read(path, features=["x"]), lambda: er.RankingData.from_frame(rows, features=["x"])):
+        with pytest.raises(DataError, match=rf"column '{name}' holds a .* that cannot be read \(") as caught:
+            source()
+        assert "\n" not in str(caught.value)

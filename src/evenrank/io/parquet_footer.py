@@ -78,7 +78,7 @@ def read_footer(path: Path) -> Footer:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A column of values: the table's column that it is (part of), its bytes per value, and whether it has one per row."""
+    """A column of values: the table's column it belongs to, its bytes per value, and whether it has one per row."""
 
     top: str
     width: int

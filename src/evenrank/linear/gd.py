@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenrank.linear.descent import Penalised, descend, diverged, still_diverged, warn_diverged
+from evenrank.linear.descent import Penalised, beyond, descend, diverged, still_diverged, warn_diverged
 from evenrank.linear.design import Design
 from evenrank.linear.exact import Solution
 from evenrank.losses import Loss
 from evenrank.progress import Progress
+
+PAPERS = 0.003 * 10  # its learning rate times its largest strength
 
 
 def train(
@@ -22,7 +24,10 @@ def train(
 
     with np.errstate(over="ignore", invalid="ignore"):
         start = design.start(loss)
-        each = [diverged(start, design.rise(loss, at), alphas, penalty.gamma(at)) for at in last]
+        strong = beyond(PAPERS, rate, alphas)
+        each = [
+            diverged(start, design.rise(loss, at), np.where(strong, alphas * penalty.gamma(at), 0.0)) for at in last
+        ]
     lost = np.any(each, axis=0)
     if taken == steps and lost.any():
         warn_diverged("gd", lost, alphas, rate)
@@ -30,7 +35,7 @@ def train(
         shorter = min(rate, 1 / design.steepest(loss))
         again = penalty.at(penalty.alphas[some])
         (*_, stable), _ = descend(slope, again, design.ridge, learning_rate=shorter, steps=steps, capped=True)
-        theta[np.tile(some, len(theta) // some.size)] = stable
+        theta[lost] = stable[lost.reshape(-1, len(penalty.alphas))[:, some].ravel()]
     if not np.isfinite(theta).all():
         raise still_diverged("gd", rate)
     return Solution(theta, alphas, steps=taken)

@@ -19,7 +19,7 @@ from evenrank.linear.design import Design
 from evenrank.linear.exact import Solution, Whitened, exact, vanishing_strength
 from evenrank.linear.scores import linear_scores
 from evenrank.linear.strengths import checked_strengths
-from evenrank.losses import LOSSES, Loss
+from evenrank.losses import LOSSES
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.progress import Progress
 from evenrank.targets import TARGETS, bind_target
