@@ -11,7 +11,7 @@ import signal
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,15 +48,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     ]
     if not taken or set(taken) != {(kernel.lower(), threads)}:
         pytest.exit(f"OPENBLAS_CORETYPE={kernel} with {threads} threads was asked for; OpenBLAS runs {taken}", 3)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _one_trial_of_parquet() -> Iterator[None]:
-    """One process tries all Parquet files of the tests."""
-    from evenrank.io.parquet_trial import keeping
-
-    with keeping():
-        yield
 
 
 @pytest.fixture(scope="session")

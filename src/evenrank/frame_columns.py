@@ -156,10 +156,11 @@ def frame_numbers(series: Any, name: str, at: Locate) -> NDArray[Any]:
     import narwhals as nw
 
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-        for row, value in enumerate(series.to_list()):
+        values = python_values(series)
+        for row, value in enumerate(values):
             if not is_number(value):
                 raise DataError(f"{at(row)}: column {name!r} must be numeric; got {value!r}.")
-        return np.array([float(value) for value in series.to_list()])
+        return np.array([float(value) for value in values])
     null = series.is_null()
     if null.any():
         row = int(np.argmax(null.to_numpy()))
@@ -172,4 +173,18 @@ def frame_labels(series: Any) -> NDArray[Any]:
     """Convert a column to labels, (n,): integers without nulls stay integers, all else becomes Python values."""
     if series.dtype.is_integer() and not series.is_null().any():
         return np.asarray(series.to_numpy())
-    return np.fromiter(series.to_list(), object, len(series))
+    return np.fromiter(python_values(series), object, len(series))
+
+
+def python_values(series: Any) -> list[Any]:
+    """Convert a column to Python values; a DataError where it has dates that Python cannot write."""
+    try:
+        return list(series.to_list())
+    except BaseException as error:
+        # The panics of polars are no Exception; without polars there are none to import.
+        if isinstance(error, ValueError | OverflowError) or type(error).__name__ == "PanicException":
+            reason = "".join(mark if mark.isprintable() else "?" for mark in str(error))
+            raise DataError(
+                f"column {series.name!r} holds a {series.dtype} that cannot be read ({reason}). Write it as text."
+            ) from None
+        raise

@@ -210,7 +210,9 @@ IN_THE_COMMAND = {
     "unknown scope": Case(
         "train good.csv -o out.json --scope all", "scope must be one of amortized, per_query; got 'all'"
     ),
-    "unknown loss": Case("train good.csv -o out.json --loss l1", "loss must be one of squared, logistic; got 'l1'."),
+    "unknown loss": Case(
+        "train good.csv -o out.json --loss l1", "loss must be one of squared, pairwise, logistic; got 'l1'."
+    ),
     "unknown grouping": Case(
         "demo -o out.json --group height", "group must be one of sex, age, sex+age; got 'height'."
     ),

@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 from evenrank.io import read
-from evenrank.io.parquet_trial import keeping
 from fuzz import cases
 
 NAME = "parquet"
 EXTRA = "pyarrow"
 TEXTS = ["a", "é", "007", "1", "a\0", "x" * 50, "=1", "😀", "\x1b[0m", "NA", " a"]
+FLAT = ["qid", "group", "x", "y"]
 DAY = datetime.datetime(2020, 1, 1)
 
 
@@ -23,12 +23,14 @@ def run(n: int, seed: int) -> list[str]:
     import pyarrow.parquet as pq
 
     failures = []
-    with tempfile.TemporaryDirectory() as folder, keeping():
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         for number, random in cases.cases(n, seed):
             table, good = made(random)
             compression = random.choice(["none", "snappy", "zstd", "gzip", "brotli", "lz4"])
-            settings = {"compression": compression, "use_dictionary": random.random() < 0.5}
+            settings: dict[str, Any] = {"compression": compression, "use_dictionary": random.random() < 0.5}
+            if not settings["use_dictionary"]:
+                settings["column_encoding"] = {name: encoding(random, table.schema.field(name).type) for name in FLAT}
             settings |= {"data_page_version": random.choice(["1.0", "2.0"]), "write_page_checksum": True}
             pq.write_table(table, path, row_group_size=random.choice([1, 3, 1000]), **settings)
             damaged = random.random() < 0.4
@@ -43,6 +45,22 @@ def run(n: int, seed: int) -> list[str]:
             if problem:
                 failures.append(cases.line(NAME, seed, number, f"{problem}; schema {table.schema.to_string()!r:.300}"))
     return failures
+
+
+def encoding(random: Random, kind: Any) -> str:
+    """One of the ways in which a column of this type may be written."""
+    import pyarrow as pa
+
+    choices = ["PLAIN"]
+    if pa.types.is_integer(kind):
+        choices += ["DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"]
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
+        choices += ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"]
+    elif pa.types.is_float32(kind) or pa.types.is_float64(kind):
+        choices += ["BYTE_STREAM_SPLIT"]
+    elif pa.types.is_boolean(kind):
+        choices += ["RLE"]
+    return random.choice(choices)
 
 
 def made(random: Random) -> tuple[Any, bool]:

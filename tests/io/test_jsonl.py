@@ -36,7 +36,7 @@ def test_types_are_those_of_the_json(write):
 def test_nested_values_are_left_out_with_a_warning(write):
     for mixed in ("[1, 2]", "3"):
         second = GOOD.replace('"a"', '"b"').replace('"x"', f'"tags": {mixed}, "x"')
-        with pytest.warns(DataWarning, match="columns 'tags' are not numeric and are left out") as caught:
+        with pytest.warns(DataWarning, match="column 'tags' is not numeric and is left out") as caught:
             assert read(write(GOOD.replace('"x"', '"tags": [1], "x"'), second)).feature_names == ("x",)
         assert caught[0].filename == __file__
     with pytest.raises(DataError, match=r"rows\.jsonl:1: column 'tags' must hold plain values; got \[1\]"):
@@ -52,7 +52,7 @@ def test_careful_parser_keeps_large_ids_and_columns_of_nulls(write):
     big = 2**70
     first = GOOD.replace('"qid": 1', f'"qid": {big}').replace('"x"', '"none": null, "y": true, "x"')
     second = GOOD.replace('"a"', '"b"').replace('"x"', '"none": null, "y": 2, "x"')
-    with pytest.warns(DataWarning, match="columns 'none' are not numeric"):
+    with pytest.warns(DataWarning, match="column 'none' is not numeric"):
         data = read(write(first, second))
     assert data.query_ids.tolist() == [str(big), "1"]
     assert data.column("y").tolist() == [1, 2]

@@ -11,9 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+import evenrank as er
 from evenrank.errors import DataError, DataWarning
-from evenrank.io import parquet_trial, read
-from evenrank.io.parquet_footer import BadFooter, read_footer
+from evenrank.io import read
+from evenrank.io.parquet_footer import BadParquet, read_footer
+from evenrank.io.parquet_pages import refuse_odd_pages
 
 
 def table(**changed: object) -> pl.DataFrame:
@@ -135,38 +137,97 @@ def test_strange_types(tmp_path):
         read(path)
 
 
-def test_a_file_that_ends_its_reader_is_refused_in_one_line(tmp_path, monkeypatch):
-    """Damaged pages can make the library end its process; here the child ends itself where the file says so."""
+def test_pages_of_every_kind_are_let_through(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "rows.parquet"
-    table().write_parquet(path)
-    assert read(path).n_rows == 2
-    ends = parquet_trial.CHILD.replace("    try:", "    if 'bad' in path: __import__('os').abort()\n    try:", 1)
-    assert ends != parquet_trial.CHILD
-    monkeypatch.setattr(parquet_trial, "CHILD", ends)
-    parquet_trial._end()
-    bad = path.rename(tmp_path / "bad.parquet")
-    table().write_parquet(path)
-    with parquet_trial.keeping():
-        for file in (path, bad, path):
-            if file == path:
-                assert read(file).n_rows == 2
-                continue
-            with pytest.raises(
-                DataError, match=r"bad\.parquet: .* \(it ended the process that tried .*again\.$"
-            ) as caught:
-                read(file)
-            assert "\n" not in str(caught.value)
-    parquet_trial._end()
+    columns = {"list": [[1], [], None, [2, 3]] * 50, "text": ["a" * 500, None, "é", ""] * 50, "x": [0.5] * 200}
+    rows = pa.table(columns | {"deep": [{"a": [{"b": 1}]}, None, {"a": None}, {"a": []}] * 50})
+    for compression in ("none", "snappy", "zstd", "gzip"):
+        for version, dictionary in (("1.0", True), ("2.0", True), ("1.0", False), ("2.0", False)):
+            pq.write_table(
+                rows,
+                path,
+                compression=compression,
+                data_page_version=version,
+                use_dictionary=dictionary,
+                data_page_size=64,
+                row_group_size=70,
+            )
+            refuse_odd_pages(path, read_footer(path).chunks)
+    pl.from_arrow(rows).write_parquet(path, row_group_size=70, data_page_size=64)
+    refuse_odd_pages(path, read_footer(path).chunks)
 
 
-@pytest.mark.parametrize("executable", ["", "/nowhere/python"])
-def test_where_no_process_can_be_started_the_file_is_read_at_once(tmp_path, monkeypatch, executable):
+def test_sizes_of_pages_that_cannot_be_are_refused_in_one_line(tmp_path):
+    """The first page of a column is given another head; the library would take its sizes on trust."""
     path = tmp_path / "rows.parquet"
-    table().write_parquet(path)
-    monkeypatch.setattr(parquet_trial.sys, "executable", executable)
-    parquet_trial._end()
-    assert read(path).n_rows == 2
-    assert not parquet_trial._kept
+    table(x=[0.25, 1.5]).write_parquet(path, compression="zstd", statistics=False)
+    whole = path.read_bytes()
+    start = next(chunk.start for chunk in read_footer(path).chunks if chunk.column == "x")
+    good, rest = page_head(whole, start)
+    assert thrift_head(*good) == whole[start:rest]
+    kind, unpacked, packed, values = good
+    huge = 2**31 - 1
+    for bad in (
+        (kind, huge, packed, values),
+        (kind, -1, packed, values),
+        (kind, unpacked, huge, values),
+        (kind, unpacked, -1, values),
+        (kind, unpacked, packed, huge),
+        (kind, unpacked, packed, -1),
+    ):
+        path.write_bytes(whole[:start] + thrift_head(*bad) + whole[rest:])
+        with pytest.raises(DataError, match=r"rows\.parquet: .*\(a page of column 'x' is damaged: ") as caught:
+            read(path)
+        assert "\n" not in str(caught.value)
+        assert read(path, features=[]).n_features == 0  # what is not needed is not looked at
+
+
+def page_head(content: bytes, at: int) -> tuple[tuple[int, int, int, int], int]:
+    """Kind, sizes and number of values of a data page of version 1 without more fields, and where its head ends."""
+
+    def number() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = content[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value >> 1 ^ -(value & 1)
+
+    fields = []
+    for mark in (0x15, 0x15, 0x15, 0x2C, 0x15):
+        assert content[at] == mark
+        at += 1
+        if mark == 0x15:
+            fields.append(number())
+    for _ in range(3):
+        assert content[at] == 0x15
+        at += 1
+        fields.append(number())
+    assert content[at : at + 2] == b"\0\0"
+    ENCODINGS[:] = fields[4:]
+    return (fields[0], fields[1], fields[2], fields[3]), at + 2
+
+
+ENCODINGS: list[int] = []
+
+
+def thrift_head(*numbers: int) -> bytes:
+    def field(value: int) -> bytes:
+        value = value << 1 ^ value >> 31
+        out = b"\x15"
+        while value > 127:
+            out += bytes([value & 127 | 128])
+            value >>= 7
+        return out + bytes([value])
+
+    kind, unpacked, packed, values = numbers
+    inner = b"".join(map(field, (values, *ENCODINGS)))
+    return field(kind) + field(unpacked) + field(packed) + b"\x2c" + inner + b"\0\0"
 
 
 def test_long_texts_count_against_the_limit(tmp_path, monkeypatch):
@@ -202,14 +263,22 @@ def test_footers_agree_with_pyarrow_and_damaged_ones_end_in_one_error(tmp_path):
     for at in range(len(whole) - 8 - size, len(whole), 13):
         for byte in (0, 0x1C, 0xFF):
             path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
-            with contextlib.suppress(BadFooter):
+            with contextlib.suppress(BadParquet):
                 read_footer(path)
 
 
-def test_dates_beyond_the_calendar_are_refused_in_one_line(tmp_path):
+@pytest.mark.parametrize("name", ["qid", "group", "relevance", "x"])
+@pytest.mark.parametrize("kind", [pl.Date, pl.Datetime("us"), pl.Datetime("us", "UTC"), pl.List(pl.Date)])
+def test_dates_beyond_the_calendar_are_refused_in_one_line(tmp_path, name, kind):
     path = tmp_path / "rows.parquet"
-    beyond = pl.Series("qid", [2**31 - 1, 0], dtype=pl.Int32).cast(pl.Date)
-    table().with_columns(beyond).write_parquet(path)
-    with pytest.raises(DataError, match=r"column 'qid' holds a value that cannot be read \(") as caught:
-        read(path)
-    assert "\n" not in str(caught.value)
+    date = pl.Date if kind == pl.List(pl.Date) else kind
+    beyond = pl.Series(name, [2**31 - 1 if date == pl.Date else 2**62, 0]).cast(
+        pl.Int32 if date == pl.Date else pl.Int64
+    )
+    rows = table().with_columns(beyond.cast(date))
+    rows = rows.with_columns(pl.concat_list(name)) if kind == pl.List(pl.Date) else rows
+    rows.write_parquet(path)
+    for source in (lambda: read(path, features=["x"]), lambda: er.RankingData.from_frame(rows, features=["x"])):
+        with pytest.raises(DataError, match=rf"column '{name}' holds a .* that cannot be read \(") as caught:
+            source()
+        assert "\n" not in str(caught.value)

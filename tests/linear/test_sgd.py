@@ -10,12 +10,19 @@ import pytest
 
 import evenrank as er
 import linear_oracles as oracle
+from evenrank.linear import sgd
 from linear_oracles import STRATA, random_data
 
 SCOPES = ("amortized", "per_query")
 ALPHAS = [0.0, 0.1, 2.0]
 OURS: dict[str, Any] = {"epochs": 3, "batch_queries": 4, "learning_rate": 0.02, "seed": 5, "batch_items": None}
 TWIN: dict[str, Any] = {"epochs": 3, "batch_queries": 4, "rate": 0.02, "seed": 5, "batch_items": None}
+
+
+@pytest.fixture(autouse=True)
+def _plain_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin takes plain steps whatever comes of them; tests/linear/test_ends.py has those that diverge."""
+    monkeypatch.setattr(sgd, "PAPERS", np.inf)
 
 
 def stored_scores(path: Any, data: er.RankingData) -> Any:

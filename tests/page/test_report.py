@@ -217,3 +217,19 @@ def test_names_of_groups_hold_no_codes_of_terminals():
     assert "red" in page
     assert "\x1b" not in page
     assert "\x07" not in page
+
+
+def test_names_that_begin_like_formulas_are_none_in_the_page_s_tables():
+    """Tables are copied from the page into spreadsheets."""
+    rng = np.random.default_rng(0)
+    group, qid = np.tile(["=1+1", "@b", "-2"], 20), np.repeat(np.arange(10), 6)
+    data = er.RankingData.from_arrays(rng.normal(size=(60, 2)), rng.integers(0, 2, 60), group, qid)
+    grouped = {"+SUM(A1)": data, "plain": data.with_group(data.group % 2, ("x=y", "z"))}
+    sweep = er.sweep(grouped, notions=["dp"], strengths=[0, 1], ks=[3], folds=2)
+    held = payload(sweep)
+    assert held["groupings"] == ["'+SUM(A1)", "plain"]
+    assert sorted(held["groups"][0]) == ["'=1+1", "'@b", "-2"]
+    assert held["groups"][1] == ["x=y", "z"]
+    page = Page(report_page(sweep))
+    cells = [text for tag in ("td", "th", "option") for text in page.texts(tag)]
+    assert not [cell for cell in cells if cell.lstrip().startswith(("=", "+", "@"))]

@@ -79,6 +79,6 @@ class Recurring:
         table = {}
         for cut, k in enumerate(self.summary.ks):
             sums = discount_sums(longest, k)
-            table[0, cut] = np.clip(k - first, 0, size) / size
+            table[0, cut] = np.clip(min(k, longest) - first, 0, size) / size
             table[1, cut] = (sums[first + size] - sums[first]) / size
         return table

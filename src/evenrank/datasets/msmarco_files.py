@@ -16,6 +16,8 @@ from evenrank.datasets.json_scan import CHUNK, JsonScanner
 from evenrank.errors import DataError
 from evenrank.features.spool import TextSpool
 from evenrank.io.files import unreadable
+from evenrank.io.parquet_footer import BadParquet, read_footer
+from evenrank.io.parquet_pages import refuse_odd_pages
 from evenrank.row_checks import listed
 
 NEEDED = ("passages", "query", "query_id")
@@ -186,10 +188,11 @@ def _parquet(path: Path) -> Iterator[Record]:
     import polars as pl
 
     try:
-        with path.open("rb") as file:
-            names = list(pl.read_parquet_schema(file))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError):
+        footer = read_footer(path)
+        refuse_odd_pages(path, [chunk for chunk in footer.chunks if chunk.column in NEEDED])
+    except BadParquet:
         raise _damaged(path) from None
+    names = footer.names
     for name in NEEDED:
         if name not in names:
             raise DataError(f"{path}: column {name!r} is needed; the file has {listed(names)}.")

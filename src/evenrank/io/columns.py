@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenrank.checks import text_array
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.frame_columns import frame_labels, item_column, note_ids, note_left_out, usual_features
+from evenrank.frame_columns import frame_labels, item_column, note_ids, note_left_out, python_values, usual_features
 from evenrank.labels import LABELS
 from evenrank.row_checks import Locate, listed
 
@@ -167,13 +167,10 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
 
     def column_labels(name: str) -> NDArray[Any]:
         if frame.schema[name].is_nested() or frame.schema[name] == pl.Object:
-            values = frame[name].to_list()
+            values = python_values(frame[name])
             row = next((row for row, value in enumerate(values) if isinstance(value, list | dict)), 0)
             raise DataError(f"{at(row)}: column {name!r} must hold plain values; got {shown(values[row])}.")
-        try:
-            return labels(frame[name] if typed else whole_ids(frame[name]))
-        except pl.exceptions.PanicException as error:  # a date beyond the calendar
-            raise DataError(f"column {name!r} holds a value that cannot be read ({shown(str(error))}).") from None
+        return labels(frame[name] if typed else whole_ids(frame[name]))
 
     def positive(name: str | None, role: str) -> NDArray[Any] | None:
         if name is None:
@@ -250,7 +247,9 @@ def numbers(
     good = values.is_finite().fill_null(False)
     if not good.all():
         row = int(good.arg_min() or 0)
-        raise DataError(f"{at(row)}: {subject} must be {rule[0]}; got {shown(series[row])}. {rule[1]}")
+        raise DataError(
+            f"{at(row)}: {subject} must be {rule[0]}; got {shown(python_values(series[row : row + 1])[0])}. {rule[1]}"
+        )
     return values.to_numpy()
 
 

@@ -15,11 +15,11 @@ import polars as pl
 
 from evenrank.data import RankingData
 from evenrank.errors import DataError
-from evenrank.io import parquet_trial
 from evenrank.io.columns import Columns, assemble, plan
 from evenrank.io.files import unreadable
 from evenrank.io.limits import byte_limit, too_large
-from evenrank.io.parquet_footer import BadFooter, Footer, read_footer
+from evenrank.io.parquet_footer import BadParquet, Footer, read_footer
+from evenrank.io.parquet_pages import refuse_odd_pages
 from evenrank.row_checks import listed
 
 PLAIN: dict[str, Any] = {"glob": False, "hive_partitioning": False}
@@ -43,8 +43,7 @@ def read_parquet(paths: Sequence[Path], columns: Columns) -> RankingData:
     footers = [_footer(path) for path in paths]
     chosen = plan(footers[0].names, columns, str(paths[0]))
     _refuse_bombs(paths, footers, chosen.needed)
-    with parquet_trial.keeping():
-        frames = [_load(path, chosen.needed) for path in paths]
+    frames = [_load(path, footer, chosen.needed) for path, footer in zip(paths, footers, strict=True)]
     for path, part in zip(paths, frames, strict=True):
         _refuse_other_types(path, part, frames[0])
     frame = pl.concat(frames, how="vertical_relaxed")
@@ -64,7 +63,7 @@ def _footer(path: Path) -> Footer:
         footer = read_footer(path)
     except OSError as error:
         raise unreadable(path, error) from None
-    except BadFooter as error:
+    except BadParquet as error:
         raise _damaged(path, str(error)) from None
     doubled = [name for name, count in Counter(footer.names).items() if count > 1]
     if doubled:
@@ -86,10 +85,11 @@ def _refuse_bombs(paths: Sequence[Path], footers: Sequence[Footer], needed: Sequ
         raise too_large(str(paths[0]), f"{n} rows unpack to", unpacked, limit)
 
 
-def _load(path: Path, needed: Sequence[str]) -> pl.DataFrame:
-    reason = parquet_trial.failure(path, needed)
-    if reason:
-        raise _damaged(path, reason)
+def _load(path: Path, footer: Footer, needed: Sequence[str]) -> pl.DataFrame:
+    try:
+        refuse_odd_pages(path, [chunk for chunk in footer.chunks if chunk.column in needed])
+    except BadParquet as error:
+        raise _damaged(path, str(error)) from None
     return _tried(path, lambda: pl.read_parquet(path, columns=list(needed), **PLAIN))
 
 

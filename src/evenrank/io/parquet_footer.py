@@ -1,142 +1,127 @@
-"""The end of a Parquet file: its columns, rows and sizes, read without trust in any number of it."""
+"""The end of a Parquet file: its columns, rows and chunks, read without trust in any number of it."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evenrank.io.thrift import BadThrift, Compact
+
 MAGIC = b"PAR1"
-DEEPEST = 16
 # Numbers of the fields that are used, as the format's definition gives them.
 SCHEMA, ROWS, ROW_GROUPS = 2, 3, 4
-NAME, CHILDREN = 4, 5
-CHUNKS, CHUNK_META, CHUNK_PATH, CHUNK_SIZE = 1, 3, 3, 6
+TYPE, TYPE_LENGTH, REPETITION, NAME, CHILDREN = 1, 2, 3, 4, 5
+CHUNKS, GROUP_ROWS, CHUNK_META = 1, 3, 3
+PATH, CODEC, VALUES, UNPACKED, PACKED, DATA_AT, DICTIONARY_AT = 3, 4, 5, 6, 7, 9, 11
+FIXED_LENGTH, REPEATED = 7, 2
 
 
-class BadFooter(ValueError):
-    """The end of the file is not that of a Parquet file."""
+class BadParquet(ValueError):
+    """The bytes are not those of a Parquet file, or say what cannot be."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The pages of one column in one group of rows: where they are, and what they are said to hold."""
+
+    column: str
+    n_values: int
+    start: int
+    stop: int
+    unpacked: int
+    compressed: bool
 
 
 @dataclass(frozen=True)
 class Footer:
-    """What a file says of itself: its columns, its number of rows, and the bytes of each column when unpacked."""
+    """What a file says of itself: its columns, its number of rows, its chunks, and each column's bytes in memory."""
 
     names: tuple[str, ...]
     n_rows: int
+    chunks: tuple[Chunk, ...]
     sizes: dict[str, int]
 
 
 def read_footer(path: Path) -> Footer:
-    """Read the end of a file; `BadFooter` where it is none of a Parquet file."""
+    """Read the end of a file; `BadParquet` where it is none of a Parquet file."""
     with path.open("rb") as file:
         length = file.seek(0, 2)
         if length < 12:
-            raise BadFooter("too short")
+            raise BadParquet("too short")
         file.seek(length - 8)
         size, magic = struct.unpack("<I4s", file.read(8))
         if magic != MAGIC or size > length - 12:
-            raise BadFooter("no footer")
+            raise BadParquet("no footer")
         file.seek(length - 8 - size)
         content = file.read(size)
     try:
-        meta = _Compact(content).structure(0)
-        names = _top_names(meta[SCHEMA])
-        sizes = dict.fromkeys(names, 0)
+        meta = Compact(content).structure()
+        tops, leaves = _columns(meta[SCHEMA])
+        sizes = dict.fromkeys(tops, 0)
+        chunks = []
         for group in meta.get(ROW_GROUPS, ()):
-            for chunk in group.get(CHUNKS, ()):
+            for chunk in group[CHUNKS]:
                 about = chunk[CHUNK_META]
-                sizes[about[CHUNK_PATH][0].decode()] += max(0, about[CHUNK_SIZE])
-        return Footer(names, int(meta[ROWS]), sizes)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise BadFooter(f"the footer is damaged: {type(error).__name__}") from None
+                leaf = leaves[tuple(about[PATH])]
+                _refuse_odd_values(about[VALUES], group[GROUP_ROWS], leaf)
+                chunks.append(_chunk(about, leaf.top, length - 8 - size))
+                sizes[leaf.top] += max(chunks[-1].unpacked, leaf.width * about[VALUES])
+        # Some writers give the file another number of rows than its groups.
+        n_rows = max(meta[ROWS], sum(group[GROUP_ROWS] for group in meta.get(ROW_GROUPS, ())))
+        return Footer(tops, n_rows, tuple(chunks), sizes)
+    except (BadThrift, LookupError, TypeError, ValueError, AttributeError) as error:
+        reason = str(error) if isinstance(error, BadParquet | BadThrift) else type(error).__name__
+        raise BadParquet(f"the footer is damaged: {reason}") from None
 
 
-def _top_names(schema: list[dict[int, Any]]) -> tuple[str, ...]:
-    """The columns: the first element is the table, and each column's own parts follow it."""
-    names, at = [], 1
-    for _ in range(int(schema[0].get(CHILDREN, 0))):
-        names.append(schema[at][NAME].decode())
-        left = 1
-        while left:
-            left += int(schema[at].get(CHILDREN, 0)) - 1
-            at += 1
-    return tuple(names)
+@dataclass(frozen=True)
+class _Leaf:
+    """A column of values: the table's column it belongs to, its bytes per value, and whether it has one per row."""
+
+    top: str
+    width: int
+    one_per_row: bool
 
 
-class _Compact:
-    """Thrift's compact protocol, as far as footers use it: a structure is its fields by number."""
+def _columns(schema: list[dict[int, Any]]) -> tuple[tuple[str, ...], dict[tuple[bytes, ...], _Leaf]]:
+    """The table's columns, and the columns of values by their paths; the first element is the table itself."""
+    tops: list[str] = []
+    leaves = {}
+    open_nodes: list[tuple[int, tuple[bytes, ...], bool]] = [(schema[0].get(CHILDREN, 0), (), True)]
+    for element in schema[1:]:
+        while open_nodes and open_nodes[-1][0] == 0:
+            open_nodes.pop()
+        left, above, one_per_row = open_nodes.pop()
+        open_nodes.append((left - 1, above, one_per_row))
+        path = (*above, element[NAME])
+        if not above:
+            tops.append(path[0].decode())
+        one_per_row = one_per_row and element.get(REPETITION) != REPEATED
+        if TYPE not in element:
+            open_nodes.append((element[CHILDREN], path, one_per_row))
+            continue
+        width = element[TYPE_LENGTH] if element[TYPE] == FIXED_LENGTH else 0
+        leaves[path] = _Leaf(tops[-1], width, one_per_row)
+    if any(left for left, _, _ in open_nodes):
+        raise BadParquet("columns are missing")
+    return tuple(tops), leaves
 
-    def __init__(self, content: bytes) -> None:
-        self.content, self.at = content, 0
 
-    def byte(self) -> int:
-        self.at += 1
-        return self.content[self.at - 1]
+def _refuse_odd_values(n_values: int, n_rows: int, leaf: _Leaf) -> None:
+    if n_rows < 0 or n_values < 0 or leaf.width < 0 or (leaf.one_per_row and n_values != n_rows):
+        raise BadParquet(f"{n_values} values in {n_rows} rows")
 
-    def whole(self) -> int:
-        """A number of any length, seven bits per byte."""
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-            if shift > 63:
-                raise BadFooter("a number is too long")
 
-    def signed(self) -> int:
-        value = self.whole()
-        return value >> 1 ^ -(value & 1)
-
-    def text(self) -> bytes:
-        size = self.whole()
-        if size > len(self.content) - self.at:
-            raise BadFooter("a text is too long")
-        self.at += size
-        return self.content[self.at - size : self.at]
-
-    def number(self) -> bytes:
-        self.at += 8
-        return self.content[self.at - 8 : self.at]
-
-    def value(self, kind: int, depth: int) -> Any:
-        if depth > DEEPEST:
-            raise BadFooter("too deep")
-        if kind in (9, 10):
-            return self.items(depth)
-        if kind == 12:
-            return self.structure(depth)
-        plain: dict[int, Callable[[], Any]] = {
-            3: self.byte,
-            4: self.signed,
-            5: self.signed,
-            6: self.signed,
-            7: self.number,
-            8: self.text,
-        }
-        return plain[kind]()
-
-    def items(self, depth: int) -> list[Any]:
-        head = self.byte()
-        size, kind = head >> 4, head & 15
-        size = self.whole() if size == 15 else size
-        if size > len(self.content) - self.at:  # an item takes a byte at least
-            raise BadFooter("a list is too long")
-        if kind in (1, 2):
-            return [self.byte() == 1 for _ in range(size)]
-        return [self.value(kind, depth + 1) for _ in range(size)]
-
-    def structure(self, depth: int) -> dict[int, Any]:
-        fields: dict[int, Any] = {}
-        number = 0
-        while True:
-            head = self.byte()
-            if head == 0:
-                return fields
-            step, kind = head >> 4, head & 15
-            number = number + step if step else self.signed()
-            fields[number] = kind == 1 if kind in (1, 2) else self.value(kind, depth + 1)
+def _chunk(about: dict[int, Any], column: str, end: int) -> Chunk:
+    """A chunk whose bytes are in the file, before the footer; one without values may be anywhere."""
+    if not about[VALUES]:
+        return Chunk(column, 0, 0, 0, 0, False)
+    start = about[DATA_AT]
+    if about.get(DICTIONARY_AT, 0) > 0:
+        start = min(start, about[DICTIONARY_AT])
+    stop = start + about[PACKED]
+    if not len(MAGIC) <= start <= stop <= end or about[UNPACKED] < 0:
+        raise BadParquet("a column's place is outside the file")
+    return Chunk(column, about[VALUES], start, stop, about[UNPACKED], about[CODEC] != 0)

@@ -162,18 +162,22 @@ def capped_step(
         return np.minimum(length, gamma / np.where(square > 0, square, 1))
 
 
-def diverged(
-    start: float, rise: NDArray[np.float64], alphas: NDArray[np.float64], gamma: NDArray[np.float64]
-) -> NDArray[np.bool_]:
-    """Tell which models went uphill, (models,).
+def beyond(paper: float, learning_rate: float, alphas: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which strengths take longer steps of the penalty than the paper's longest, (models,).
 
-    At Θ = 0, where descent begins, the loss is ``start`` and Γ is 0. A model has diverged if its loss ends above that
-    (``rise`` > 0), or its penalty alone is ten times that: then steps of the penalty are longer than all there is to
-    close. What plain steps leave of the gap at the paper's strengths is less.
+    Up to there the plain steps stay, with the gap that they leave: the paper's numbers are made with them.
+    """
+    return learning_rate * alphas > paper * (1 + 1e-9)
+
+
+def diverged(start: float, rise: NDArray[np.float64], penalty: NDArray[np.float64] | float = 0.0) -> NDArray[np.bool_]:
+    """Tell which models are worse, by their own objective, than the model that gives every row the score 0, (models,).
+
+    That is where descent begins: its loss is ``start`` and its Γ is 0. ``rise`` is how far the loss with its ridge
+    is above ``start``, and ``penalty`` is α·Γ.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        penalty = np.where(alphas > 0, alphas * gamma, 0.0)
-        return ~((rise <= 1e-9 * start) & (penalty <= 10 * start))
+        return ~(rise + penalty <= 1e-9 * start)
 
 
 def warn_diverged(solver: str, lost: NDArray[np.bool_], alphas: NDArray[np.float64], learning_rate: float) -> None:

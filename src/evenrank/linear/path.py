@@ -13,13 +13,13 @@ from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.design_columns import group_shares
 from evenrank.errors import ConfigError, DataError
-from evenrank.linear import sgd
-from evenrank.linear.descent import Penalised, Penalty, descend, diverged, still_diverged, warn_diverged
+from evenrank.linear import gd, sgd
+from evenrank.linear.descent import Penalised, Penalty
 from evenrank.linear.design import Design
 from evenrank.linear.exact import Solution, Whitened, exact, vanishing_strength
 from evenrank.linear.scores import linear_scores
 from evenrank.linear.strengths import checked_strengths
-from evenrank.losses import LOSSES, Loss
+from evenrank.losses import LOSSES
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.progress import Progress
 from evenrank.targets import TARGETS, bind_target
@@ -247,7 +247,7 @@ def fairness_path(
             penalty = Penalty(design.terms(), strengths)
         else:
             penalty = design.target_penalty(bound, strengths, LOSSES[loss])
-        solved = _stable_descent(design, LOSSES[loss], penalty, rate, max_iter, progress)
+        solved = gd.train(design, LOSSES[loss], penalty, rate, max_iter, progress)
     else:
         cells = [Cells.of(item, grouping) for grouping in groupings for item in design.notions]
         schedule = sgd.Schedule(rate, epochs, batch_queries, batch_items, seed)
@@ -274,31 +274,6 @@ def fairness_path(
         resolution=None if solved.resolution is None else np.tile(solved.resolution, copies),
         problems=solved.problems if penalised else (),
     )
-
-
-def _stable_descent(
-    design: Design, loss: Loss, penalty: Penalised, rate: float, steps: int, progress: Progress | None
-) -> Solution:
-    """Plain descent; the strengths that diverge are trained again in the longest steps that are stable."""
-    slope = design.slope(loss)
-    last, taken = descend(slope, penalty, design.ridge, learning_rate=rate, steps=steps, progress=progress)
-    theta = last[-1]
-    alphas = np.tile(penalty.alphas, len(theta) // len(penalty.alphas))
-
-    with np.errstate(over="ignore", invalid="ignore"):
-        start = design.start(loss)
-        each = [diverged(start, design.rise(loss, at), alphas, penalty.gamma(at)) for at in last]
-    lost = np.any(each, axis=0)
-    if taken == steps and lost.any():
-        warn_diverged("gd", lost, alphas, rate)
-        some = lost.reshape(-1, len(penalty.alphas)).any(axis=0)
-        shorter = min(rate, 1 / design.steepest(loss))
-        again = penalty.at(penalty.alphas[some])
-        (*_, stable), _ = descend(slope, again, design.ridge, learning_rate=shorter, steps=steps, capped=True)
-        theta[np.tile(some, len(theta) // some.size)] = stable
-    if not np.isfinite(theta).all():
-        raise still_diverged("gd", rate)
-    return Solution(theta, alphas, steps=taken)
 
 
 def _names(notion: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from evenrank.centering import centered
 from evenrank.contrasts import Contrast
 from evenrank.data import RankingData
 from evenrank.design_columns import contrast_rows, group_indicators, group_shares
-from evenrank.linear.descent import LAST, capped_step, diverged, still_diverged, warn_diverged
+from evenrank.linear.descent import LAST, beyond, capped_step, diverged, still_diverged, warn_diverged
 from evenrank.linear.design import Design
 from evenrank.losses import Loss
 from evenrank.notions import Cells
@@ -21,7 +21,7 @@ from evenrank.progress import Progress, warn_interrupted
 from evenrank.ranking import Ranking
 from evenrank.row_checks import MappedPages
 
-HARMLESS = 0.01  # learning rate times strength up to which a step of the penalty cannot carry the scores away
+PAPERS = 1e-4 * 10  # its learning rate times its largest strength
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,20 @@ def train(
     theta = last[-1]
     strengths = np.tile(alphas, len(theta) // len(alphas))
     if rise is not None:
-        gamma = np.zeros(len(theta))
-        if rate * alphas.max() > HARMLESS:
-            # What jumps to and fro passes 0 now and then.
-            with np.errstate(over="ignore", invalid="ignore"):
-                gamma = np.max([_whole_gamma(design, settings, at) for at in last], axis=0)
         at_0 = design.start(loss)
         # Small batches are worse than scores of 0 by chance, but not by as much again.
-        lost = diverged(at_0, rise - at_0, strengths, gamma)
+        lost = diverged(at_0, rise - at_0)
+        strong = beyond(PAPERS, rate, strengths)
+        if strong.any():
+            with np.errstate(over="ignore", invalid="ignore"):
+                # What jumps to and fro passes 0 now and then.
+                gamma = np.max([_whole_gamma(design, settings, at) for at in last], axis=0)
+                lost |= strong & diverged(at_0, rise, strengths * gamma)
         if lost.any():
             warn_diverged("sgd", lost, strengths, rate)
             some = lost.reshape(-1, len(alphas)).any(axis=0)
             stable, _, _ = _passes(design, settings, alphas[some], loss, schedule, capped=True)
-            theta[np.tile(some, len(theta) // some.size)] = stable[-1]
+            theta[lost] = stable[-1][lost.reshape(-1, len(alphas))[:, some].ravel()]
     if not np.isfinite(theta).all():
         raise still_diverged("sgd", rate)
     return theta, taken
