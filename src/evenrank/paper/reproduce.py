@@ -139,7 +139,9 @@ class Reproduction:
             for kind, suffix in SUFFIXES.items():
                 write_whole(target / f"{name}{suffix}", table.as_format(kind))
                 files.append(target / f"{name}{suffix}")
-        captions = {name: " ".join(filter(None, (f"{table.title}.", table.note))) for name, table in self.tables.items()}
+        captions = {
+            name: " ".join(filter(None, (f"{table.title}.", table.note))) for name, table in self.tables.items()
+        }
         write_whole(target / CAPTIONS, dump(captions, indent=1))
         return [*files, target / CAPTIONS]
 
