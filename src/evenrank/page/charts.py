@@ -231,7 +231,7 @@ def methods_by_notion(
 def _ends(value: NDArray[np.float64], error: NDArray[np.float64]) -> NDArray[np.float64]:
     """The ends of all error bars that there are."""
     ends = np.concatenate([value - np.nan_to_num(error), value + np.nan_to_num(error)])
-    return ends[np.isfinite(ends)]
+    return np.asarray(ends[np.isfinite(ends)])
 
 
 def _panel_of(curve: Curve, title: str) -> Panel:
