@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from evenrank.data import RankingData
 
 CHUNK = 1 << 17
-SHORT = 24  # up to this length counting pairs is faster than sorting
+# Counting pairs is faster than sorting up to this length, and only for many lists: it takes a pass over all lists per
+# pair of places, which costs about as much for one list as for a thousand.
+SHORT, MANY = 24, 8  # lists, in squares of their length
 TIES = ("average", "input")
 ULPS = 4  # scores no further apart than this many units in the last place are tied
 
@@ -221,7 +223,7 @@ def _places(
 def _list_places(lists: NDArray[Any], *, by_input: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Places in each line of a dense (lists, length) table; no sizes if nothing is tied."""
     length = lists.shape[1]
-    if length > SHORT:
+    if length > SHORT or len(lists) < MANY * length**2:
         return _places_by_sorting(lists, by_input=by_input)
     columns = np.ascontiguousarray(lists.T)
     above, below = _count_pairs(columns, _upper(columns))

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from evenrank.page.charts import PALETTE, against_strength, curves, rows, tradeoff
+from evenrank.page.charts import PALETTE, against_strength, curves, methods_by_notion, rows, tradeoff
 from evenrank.page.live_charts import live_charts
 from evenrank.page.skeleton import text_of
 
@@ -39,9 +39,9 @@ def test_a_chart_holds_the_numbers_of_the_sweep(sweep, chart, quality):
 def test_a_part_of_a_sweep(wide, chart):
     held = records(chart(wide, notion="eop", grouping="sex", methods=["fastar", "amortized"]))
     assert {row["notion"] for row in held} == {"equal opportunity"}
-    assert list(dict.fromkeys(row["method"] for row in held)) == ["fastar", "amortized"]
+    assert list(dict.fromkeys(row["method"] for row in held)) == ["FA*IR", "amortized"]
     expected = wide.curve("eop", 5, method="fastar", grouping="sex").violation.tolist()
-    assert [row["violation"] for row in held if (row["method"], row["k"]) == ("fastar", "k = 5")] == expected
+    assert [row["violation"] for row in held if (row["method"], row["k"]) == ("FA*IR", "k = 5")] == expected
 
 
 def test_one_method_has_a_colour_a_notion_and_several_have_a_row_a_notion(sweep, wide):
@@ -49,7 +49,7 @@ def test_one_method_has_a_colour_a_notion_and_several_have_a_row_a_notion(sweep,
     assert "row" not in one["facet"]
     assert several["facet"]["row"]["field"] == "notion"
     domains = set(re.findall(r'"domain": (\[[^]]*\]), "range": (\[[^]]*\])', json.dumps(several)))
-    assert domains == {('["amortized", "deltr", "fastar"]', json.dumps(PALETTE[:3]))}
+    assert domains == {('["amortized", "DELTR", "FA*IR"]', json.dumps(PALETTE[:3]))}
 
 
 def test_strengths_have_an_axis_of_their_own_kind(wide):
@@ -57,6 +57,27 @@ def test_strengths_have_an_axis_of_their_own_kind(wide):
     kinds = [json.dumps(panel).count('"symlog"') > 0 for panel in panels]
     assert kinds == [False, True, False]  # up to 1, up to 10, shares
     assert len(panels[0]["hconcat"]) == 2
+
+
+def test_the_papers_figure_has_a_column_per_method_and_a_row_per_notion(wide):
+    described = methods_by_notion(wide, 5, methods=["fastar", "amortized"], grouping="sex")
+    lines = described["vconcat"]
+    titles = [[panel["title"] for panel in line["hconcat"]] for line in lines]
+    assert titles == [
+        [f"{method}: {notion.replace('_', ' ')}" for method in ("FA*IR", "amortized")] for notion in wide.notions
+    ]
+    held = described["datasets"]
+    assert len(held) == 2 * len(wide.notions)
+    for n, notion in enumerate(wide.notions):
+        for m, method in enumerate(("fastar", "amortized")):
+            curve = wide.curve(notion, 5, method=method, grouping="sex")
+            assert [row["violation"] for row in held[f"panel{2 * n + m}"]] == curve.violation.tolist()
+    text = json.dumps(described)
+    assert all(name in text for name in ("share p", "strength \\u03b1", "violation (left axis", "NDCG@5 (right axis)"))
+    highest = max(row["violation high"] for rows in held.values() for row in rows)
+    axes = {tuple(map(float, found.split(", "))) for found in re.findall(r'"domain": \[([\d., e-]+)\]', text)}
+    assert len(axes) == 2  # all panels have the same two axes
+    assert (0.0, highest) in axes
 
 
 def test_without_an_error_the_bar_has_no_length(sweep):

@@ -50,7 +50,7 @@ def test_every_setting_has_a_figure(result, tmp_path):
         for notion in ("demographic_parity", "equal_opportunity")
         for what in ("tradeoff", "amortized", "fastar")
         for quality in ("ndcg", "precision")
-    }
+    } | {f"{what}-group-{quality}" for what in ("figure1", "grid") for quality in ("ndcg", "precision")}
     assert all(file.read_bytes().startswith(b"<svg") for file in files)
     assert seen[-1] == 1
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -78,10 +80,18 @@ def test_the_best_front_is_measured_against_the_group_blind_model(made):
 
 
 def test_tables_are_written_in_four_formats(made, tmp_path):
-    files = made.write_tables(tmp_path)
+    *files, captions = made.write_tables(tmp_path)
     assert len(files) == 4 * len(made.tables)
     assert {file.suffix for file in files} == {".txt", ".md", ".tex", ".csv"}
-    assert all(file.read_text(encoding="utf-8").strip() for file in files)
+    told = json.loads(captions.read_text(encoding="utf-8"))
+    assert list(told) == list(made.tables)
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        table = made.tables[file.stem]
+        assert told[file.stem].startswith(table.title)
+        assert table.note in told[file.stem]
+        # A CSV file begins with its header, so that any reader takes it; the others hold their captions.
+        assert text.startswith("notion,grouping,") if file.suffix == ".csv" else table.title.split("@")[0] in text
 
 
 def test_the_same_call_goes_on_from_its_folders(made, groupings, folder):

@@ -102,7 +102,7 @@ def reproduce(
         return
     _tell(reproduction, settings, groupings, tests, seconds, quick=quick)
     drawings = f", {len(drawn)} figures in {out / 'figures'}" if drawn else ""
-    show.line(f"{len(tables)} tables in {out / 'tables'}{drawings}.")
+    show.line(f"{len(reproduction.tables)} tables in {out / 'tables'}{drawings}.")
     show.line(f"The page to play with: evenrank report {out / 'sweep'}")
 
 

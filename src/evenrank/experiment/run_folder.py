@@ -52,7 +52,7 @@ class RunFolder:
     """
 
     command = "sweep"
-    files = FILES
+    files: tuple[str, ...] = FILES
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)

@@ -126,7 +126,10 @@ class FoldMeter:
                 quality[fold],
                 gap[fold],
                 {key: sums[fold] for key, sums in selected.items()},
-                {key: contrast.cell_weight[:, fold] for key, contrast in self._contrasts.items()},
+                {
+                    key: np.asarray(contrast.cell_weight[:, fold], np.float64)
+                    for key, contrast in self._contrasts.items()
+                },
             )
             for fold in range(self.n_folds)
         ]
@@ -154,7 +157,8 @@ def _batches(parts: Sequence[Part]) -> Iterator[list[Part]]:
 def _by_cell(contrast: Contrast, top: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The gap of each fold, (folds, models), and the number selected, (folds, strata, groups, models)."""
     strata, folds, groups = contrast.cell_weight.shape
-    sums = contrast.means(top).reshape(strata, folds, groups, -1) * contrast.cell_weight[..., None]
+    means: NDArray[np.float64] = contrast.means(top).reshape(strata, folds, groups, -1)
+    sums: NDArray[np.float64] = means * np.asarray(contrast.cell_weight, np.float64)[..., None]
     return gap_by_unit(contrast, top), np.moveaxis(sums, 1, 0)
 
 

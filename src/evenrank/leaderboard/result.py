@@ -158,7 +158,7 @@ class Bench:
                     rows[name].append(line[name])
         columns = {name: np.asarray(values, object if name in TEXTS else None) for name, values in rows.items()}
         seconds = {tuple(record["block"][key] for key in keys): float(record["seconds"]) for record in records}
-        return cls(columns, seconds, config)  # type: ignore[arg-type]
+        return cls(columns, seconds, config)
 
     def __len__(self) -> int:
         return len(self.columns["gap"])

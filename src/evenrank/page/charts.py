@@ -8,16 +8,24 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+from numpy.typing import NDArray
 
 from evenrank.experiment.curves import Curve
 from evenrank.experiment.trials import Sweep
+from evenrank.methods.registry import METHODS
 from evenrank.notions import as_notion
 from evenrank.wording import SHORT_TITLES, spoken
 
 # Okabe and Ito's colours: distinct for colour-blind readers too.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 VIOLATION = "violation"
+MEASURED = ("violation", "quality")
 WIDTH, HEIGHT = 220, 180
+# How axes call the strengths of methods.
+KNOBS = {"alpha": "strength α", "gamma": "strength γ", "p": "share p", "gain": "gain", "theta": "strength θ"}
+
+Panel = tuple[str, bool, str]  # its title, whether its strengths are shares, and what its axis is called
+Reach = tuple[tuple[float, float], tuple[float, float]]  # the ends of the axes of violation and quality
 
 
 def curves(
@@ -77,7 +85,7 @@ def rows(drawn: Sequence[Curve]) -> list[dict[str, Any]]:
             out.append(
                 {
                     "notion": spoken(curve.notion),
-                    "method": spoken(curve.method),
+                    "method": label_of(curve.method),
                     "k": f"k = {curve.k}",
                     "order": i,
                     "strength": strength,
@@ -88,6 +96,11 @@ def rows(drawn: Sequence[Curve]) -> list[dict[str, Any]]:
                 }
             )
     return out
+
+
+def label_of(method: str) -> str:
+    """Give a method's name as tables and figures have it."""
+    return METHODS[method].label if method in METHODS else spoken(method)
 
 
 def _bar(name: str, value: float, error: float) -> dict[str, float | None]:
@@ -121,7 +134,7 @@ def tradeoff(sweep: Sweep, *, quality: str = "ndcg", **selection: Any) -> dict[s
     """
     drawn = curves(sweep, quality=quality, **selection)
     several = len({curve.method for curve in drawn}) > 1
-    names = dict.fromkeys(spoken(curve.method if several else curve.notion) for curve in drawn)
+    names = dict.fromkeys(label_of(curve.method) if several else spoken(curve.notion) for curve in drawn)
     by_notion = several and len({curve.notion for curve in drawn}) > 1
     layout = _tradeoff_layout("method" if several else "notion", tuple(names), by_notion, quality)
     return {**layout, "datasets": {"points": rows(drawn)}}
@@ -169,58 +182,119 @@ def against_strength(sweep: Sweep, *, quality: str = "ndcg", **selection: Any) -
     drawn = curves(sweep, quality=quality, **selection)
     several_notions = len({curve.notion for curve in drawn}) > 1
     several_methods = len({curve.method for curve in drawn}) > 1
-    lines: dict[tuple[str, str], list[tuple[str, bool]]] = {}
+    lines: dict[tuple[str, str], list[Panel]] = {}
     for curve in drawn:
         names = [
             *([spoken(curve.notion)] if several_notions else []),
-            *([spoken(curve.method)] if several_methods else []),
+            *([label_of(curve.method)] if several_methods else []),
         ]
-        panel = ", ".join([*names, f"k = {curve.k}"]), bool(curve.strengths[-1] <= 1)
+        panel = _panel_of(curve, ", ".join([*names, f"k = {curve.k}"]))
         lines.setdefault((curve.notion, curve.method), []).append(panel)
-    layout = _strength_layout(tuple(map(tuple, lines.values())), quality)
+    return _in_lines(drawn, list(lines.values()), quality)
+
+
+def methods_by_notion(
+    sweep: Sweep, k: int, *, methods: Sequence[str], notion: str | None = None, grouping: str, quality: str = "ndcg"
+) -> dict[str, Any]:
+    """Describe the paper's figure: violation and quality at one k against strength, one column per method.
+
+    Parameters
+    ----------
+    sweep, methods, grouping, quality
+        As for `curves`.
+    k : int
+        The cut-off.
+    notion : str, optional
+        One notion gives the paper's Figure 1; by default there is one row per notion.
+
+    Returns
+    -------
+    dict
+        A Vega-Lite description, as of `tradeoff`.
+    """
+    selected = curves(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
+    drawn = [curve for curve in selected if curve.k == k]
+    several = len({curve.notion for curve in drawn}) > 1
+    lines: dict[str, list[Panel]] = {}
+    for curve in drawn:
+        names = [label_of(curve.method), *([spoken(curve.notion)] if several else [])]
+        lines.setdefault(curve.notion, []).append(_panel_of(curve, ": ".join(names)))
+    # Panels that stand side by side are compared, so they share their axes.
+    ends = [_ends(getattr(curve, name), getattr(curve, f"{name}_error")) for name in MEASURED for curve in drawn]
+    reaches = [np.concatenate(ends[: len(drawn)]), np.concatenate(ends[len(drawn) :])]
+    reach = None
+    if all(len(values) for values in reaches):
+        reach = (0.0, float(reaches[0].max())), (float(reaches[1].min()), float(reaches[1].max()))
+    return _in_lines(drawn, list(lines.values()), f"{quality}@{k}", reach)
+
+
+def _ends(value: NDArray[np.float64], error: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The ends of all error bars that there are."""
+    ends = np.concatenate([value - np.nan_to_num(error), value + np.nan_to_num(error)])
+    return np.asarray(ends[np.isfinite(ends)])
+
+
+def _panel_of(curve: Curve, title: str) -> Panel:
+    strength = METHODS[curve.method].strength.name if curve.method in METHODS else ""
+    return title, bool(curve.strengths[-1] <= 1), KNOBS.get(strength, "strength")
+
+
+def _in_lines(
+    drawn: Sequence[Curve], lines: Sequence[list[Panel]], quality: str, reach: Reach | None = None
+) -> dict[str, Any]:
+    layout = _strength_layout(tuple(map(tuple, lines)), quality, reach)
     return {**layout, "datasets": {f"panel{number}": rows([curve]) for number, curve in enumerate(drawn)}}
 
 
 @lru_cache(maxsize=64)
-def _strength_layout(lines: tuple[tuple[tuple[str, bool], ...], ...], quality: str) -> dict[str, Any]:
-    """Rows of panels, each a title and whether its strengths are shares; kept, because Altair takes long."""
+def _strength_layout(lines: tuple[tuple[Panel, ...], ...], quality: str, reach: Reach | None) -> dict[str, Any]:
+    """Rows of panels; kept, because Altair takes long."""
     number = 0
     drawn = []
     for line in lines:
         panels = []
-        for place, (title, shares) in enumerate(line):
+        for place, panel in enumerate(line):
             outer = (place == 0, place == len(line) - 1)
-            panels.append(_strength_panel(f"panel{number}", title, quality, shares=shares, outer=outer))
+            panels.append(_strength_panel(f"panel{number}", panel, quality, reach, outer=outer))
             number += 1
         drawn.append(alt.hconcat(*panels, spacing=14))
     return _finish(alt.vconcat(*drawn) if len(drawn) > 1 else drawn[0])
 
 
-def _strength_panel(data: str, title: str, quality: str, *, shares: bool, outer: tuple[bool, bool]) -> Any:
-    """The panel of one k; only the outer panels of a row (left, right) name the axes."""
-    base = alt.Chart(alt.NamedData(name=data)).encode(x=_strength_axis(shares))
+def _strength_panel(data: str, panel: Panel, quality: str, reach: Reach | None, *, outer: tuple[bool, bool]) -> Any:
+    """One panel; only the outer panels of a row (left, right) name the axes."""
+    title, shares, knob = panel
+    base = alt.Chart(alt.NamedData(name=data)).encode(x=_strength_axis(shares, knob))
+    measure, _, k = quality.partition("@")
+    quality_name = SHORT_TITLES[measure] + (f"@{k}" if k else "")
+    named_lines = [f"{VIOLATION} (left axis; 0 is even)", f"{quality_name} (right axis)"]
+    scale_of_lines = alt.Scale(domain=named_lines, range=PALETTE[:2])
     parts = []
-    for value, name, colour, shape, side, named in (
-        ("violation", VIOLATION, PALETTE[0], "circle", "left", outer[0]),
-        ("quality", SHORT_TITLES[quality], PALETTE[1], "square", "right", outer[1]),
+    for number, (value, name, shape, side, named) in enumerate(
+        (("violation", VIOLATION, "circle", "left", outer[0]), ("quality", quality_name, "square", "right", outer[1]))
     ):
+        colour = PALETTE[number]
         axis: Any = {"orient": side, "titleColor": colour, "labelColor": colour, "tickCount": 3, "grid": side == "left"}
         scale, shown = alt.Scale(zero=value == "violation"), name if named else None
+        if reach is not None:
+            scale.domain = list(reach[number])
         low = alt.Y(f"{value} low:Q", title=shown, scale=scale).axis(**axis)
         y = alt.Y(f"{value}:Q", title=shown, scale=scale).axis(**axis)
         bars = base.mark_rule(color=colour, opacity=0.6).encode(y=low, y2=f"{value} high:Q")
-        line = base.mark_line(color=colour, point={"size": 18, "color": colour, "shape": shape}).encode(y=y)
+        named_base = base.transform_calculate(line=repr(named_lines[number]))
+        marks = named_base.mark_line(point={"size": 18, "shape": shape})
+        line = marks.encode(y=y, color=alt.Color("line:N", scale=scale_of_lines, title=None))
         parts.append(alt.layer(bars, line))
     layers = alt.layer(*parts).resolve_scale(y="independent")
     return layers.properties(width=WIDTH, height=HEIGHT, title=title)
 
 
-def _strength_axis(shares: bool) -> Any:
+def _strength_axis(shares: bool, knob: str) -> Any:
     """Logarithmic but for 0, or plain for shares, which end at 1."""
     if shares:
-        return alt.X("strength:Q", title="strength").axis(tickCount=5, format=".2~r")
+        return alt.X("strength:Q", title=knob).axis(tickCount=5, format=".2~r")
     scale = alt.Scale(type="symlog", constant=0.01)
-    return alt.X("strength:Q", title="strength", scale=scale).axis(values=[0, 0.1, 1, 10, 100], format=".2~r")
+    return alt.X("strength:Q", title=knob, scale=scale).axis(values=[0, 0.1, 1, 10, 100], format=".2~r")
 
 
 def _series(field: str, names: Sequence[str]) -> Any:
@@ -233,7 +307,7 @@ def _series(field: str, names: Sequence[str]) -> Any:
 def _finish(chart: Any) -> dict[str, Any]:
     described: dict[str, Any] = (
         chart.configure_axis(gridColor="#eceff3", labelFontSize=11, titleFontSize=12)
-        .configure_legend(labelFontSize=12)
+        .configure_legend(labelFontSize=12, labelLimit=400, orient="top")
         .configure_header(labelFontSize=12)
         .configure_view(stroke=None)
         .to_dict()

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from evenrank.checks import choose
 from evenrank.experiment.trials import Sweep
 from evenrank.io.files import write_whole
-from evenrank.page.charts import against_strength, tradeoff
+from evenrank.page.charts import against_strength, label_of, methods_by_notion, tradeoff
 from evenrank.wording import spoken
 
 FORMATS = ("svg", "png")
 QUALITIES = ("ndcg", "precision")
+TYPICAL_K, TYPICAL_NOTION = 3, "equal_opportunity"  # of the paper's Figure 1
 
 
 def draw(description: dict[str, Any], kind: str = "svg") -> bytes:
@@ -78,7 +80,7 @@ def write_figures(
     n_jobs: int = 1,
     progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
-    """Draw every figure with one panel per k: each method against its strength, and the trade-off of all.
+    """Draw each method against its strength and the trade-off of all, one panel per k, and the paper's own figures.
 
     Parameters
     ----------
@@ -107,13 +109,51 @@ def write_figures(
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     names = figure_names(sweep, methods, qualities)
-    several = (delayed(_write)(_describe(sweep, methods, *figure), target, formats) for figure in names)
+    described = chain(
+        (_describe(sweep, methods, *figure) for figure in names),
+        (figure for quality in qualities for figure in composed(sweep, methods, quality)),
+    )
+    wanted = len(names) + 2 * len(qualities) * len(sweep.groupings)
+    several = (delayed(_write)(figure, target, formats) for figure in described)
     files: list[Path] = []
     for number, written in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(several)):
         files += written
         if progress is not None:
-            progress((number + 1) / len(names))
+            progress((number + 1) / wanted)
     return files
+
+
+def composed(
+    sweep: Sweep, methods: Sequence[str] | None = None, quality: str = "ndcg"
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Describe the paper's composed figures of each grouping, at k = 3 if the sweep has it.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The sweep.
+    methods : sequence of str, optional
+        The columns; all methods by default.
+    quality : str
+        The measure on the right axis.
+
+    Yields
+    ------
+    tuple of str and dict
+        File name and description: ``figure1-…``, one notion (equal opportunity if the sweep has it) under every method;
+        then ``grid-…``, every notion under every method.
+    """
+    k = TYPICAL_K if TYPICAL_K in sweep.ks else sweep.ks[len(sweep.ks) // 2]
+    first = TYPICAL_NOTION if TYPICAL_NOTION in sweep.notions else sweep.notions[0]
+    columns = sweep.methods if methods is None else methods
+    folds = f"mean ± {sweep.spread} over {sweep.about.folds or '?'} {sweep.about.repeats}"
+    for grouping in sweep.groupings:
+        where = f"{grouping}, " if len(sweep.groupings) > 1 else ""
+        for kind, notion in (("figure1", first), ("grid", None)):
+            described = methods_by_notion(sweep, k, methods=columns, notion=notion, grouping=grouping, quality=quality)
+            what = spoken(notion) if notion else "every notion and method"
+            title = {"text": f"{what}, {where}k = {k}", "subtitle": f"Held-out lists; {folds}.", "anchor": "start"}
+            yield _file_name(kind, grouping, quality), {**described, "title": title}
 
 
 def _describe(
@@ -130,7 +170,7 @@ def _describe(
         described = tradeoff(sweep, notion=notion, grouping=grouping, methods=methods, quality=quality)
         return name, {**described, "title": title}
     described = against_strength(sweep, notion=notion, grouping=grouping, methods=[method], quality=quality)
-    return name, {**described, "title": f"{spoken(method)}: {title}"}
+    return name, {**described, "title": f"{label_of(method)}: {title}"}
 
 
 def _write(described: tuple[str, dict[str, Any]], folder: Path, formats: Sequence[str]) -> list[Path]:

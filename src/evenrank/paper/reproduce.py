@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.experiment.examples import Titles
+from evenrank.experiment.plain_json import dump
 from evenrank.experiment.plan import QUALITIES
 from evenrank.experiment.sweep import sweep
 from evenrank.experiment.trials import Sweep
@@ -35,6 +36,7 @@ OTHER_METHODS = ("deltr_aware", "deltr_larger", "fastar_unadjusted", "fastar_lar
 FRONT_METHODS = ("amortized", "amortized_aware")
 FINE = 60
 PUBLISHED = "deltr_published"
+CAPTIONS = "captions.json"
 SEEDS = 10  # divisions into folds that the honest table averages over
 
 Progress = Callable[[float], None]
@@ -125,7 +127,11 @@ class Reproduction:
         return _first_table(self.experiment, self.result, self.front, self.published, "ndcg", joined=True)
 
     def write_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write every table as text, Markdown, LaTeX and CSV into a folder; gives the files."""
+        """Write every table as text, Markdown, LaTeX and CSV into a folder; gives the files.
+
+        Captions stand in the files. CSV has no place for one that every reader would skip, so ``captions.json`` holds
+        them by the tables' names.
+        """
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         files = []
@@ -133,7 +139,11 @@ class Reproduction:
             for kind, suffix in SUFFIXES.items():
                 write_whole(target / f"{name}{suffix}", table.as_format(kind))
                 files.append(target / f"{name}{suffix}")
-        return files
+        captions = {
+            name: " ".join(filter(None, (f"{table.title}.", table.note))) for name, table in self.tables.items()
+        }
+        write_whole(target / CAPTIONS, dump(captions, indent=1))
+        return [*files, target / CAPTIONS]
 
 
 def reproduce(
