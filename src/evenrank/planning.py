@@ -304,7 +304,7 @@ def noticeable(
     >>> import evenrank as er
     >>> data = er.datasets.german_credit("age")
     >>> plan = noticeable(er.FairLinearRanker(alpha=0.0).fit(data).predict(data), data, "dp@5")[0]
-    >>> plan.queries_needed > data.n_queries and plan.smallest_gap > 0.05
+    >>> plan.queries_needed < data.n_queries and plan.smallest_gap < 0.05
     True
     """
     check_number(gap, "gap", above=0, below=1)

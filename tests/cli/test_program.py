@@ -26,19 +26,30 @@ FIT += [
     "--target-k",
     "--set",
 ]
-RERANK = ["--method", "--p", "--significance", "--protected", "--k"]
+RERANK = ["--method", "--p", "--significance", "--protected", "--notion", "--gain", "--k"]
 END = ["--input-format", "--json"]
 JUDGE = ["--confidence", "--compare", "--fail-over", "--format", "--out"]
+DESIGN = ["--cluster", "--no-items", "--min-share", "--min-count", "--many-groups", "--no-examples", "--items"]
 SPLIT = ["--folds", "--seeds", "--test", "--seed"]
 RUN = ["--solver", "--scale", "--set", "--jobs", "--examples"]
 TITLES = ["--query-title", "--item-title"]
 OPTIONS = {
     "demo": ["--group", "--k", "--solver", "--seed", "--out", "--json"],
-    "audit": [*JUDGE, "--score", "--rank", "--no-relevance", "--qrels", "--groups", *ROWS],
+    "audit": [*JUDGE, *DESIGN, "--score", "--rank", "--no-relevance", "--qrels", "--groups", *ROWS],
     "train": ["--out", *FIT, *ROWS],
     "rank": ["--model", "--out", "--top", *RERANK, "--score", "--query", "--item", "--relevance", "--group", *END],
     "sweep": ["--out", "--methods", "--notions", "--strengths", *SPLIT, *RUN, "--features", *TITLES, *ROWS],
-    "select": ["--rule", "--tolerance", "--notion", "--k", "--quality", "--methods", "--grouping", "--json"],
+    "select": [
+        "--rule",
+        "--tolerance",
+        "--baseline",
+        "--notion",
+        "--k",
+        "--quality",
+        "--methods",
+        "--grouping",
+        "--json",
+    ],
     "methods": ["--json"],
 }
 

@@ -406,7 +406,7 @@ def test_a_reranked_model_is_one_file_that_ranks_rows_without_labels(run, save, 
 
 
 def test_offsets_of_a_reranker_alone_give_no_scores(run, save, rows, data):
-    er.GroupOffset("dp", 3).fit(data.relevance, data).save("alone.json")
+    er.GroupOffset("dp", 3, shrink=False).fit(data.relevance, data).save("alone.json")
     result = run("rank", save(rows, "rows.csv"), "-m", "alone.json")
     assert result.code == 2
     assert "holds a GroupOffset alone" in result.err

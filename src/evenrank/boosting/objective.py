@@ -23,7 +23,7 @@ from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 from evenrank.targets import BoundTarget, FairnessTerm, bind_target
 
-BASES = ("lambdarank", *LOSSES)
+BASES = ("lambdarank", *(name for name, loss in LOSSES.items() if not loss.within))
 TARGET = "topk"
 TEMPERATURE = 0.2
 # √(gap² + ε²) in place of |gap|, whose slope changes sign tree after tree once the gap is near 0. Beyond α = 1, ε grows

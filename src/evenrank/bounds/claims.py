@@ -94,7 +94,7 @@ def uniform(
     --------
     >>> bound = uniform("eop", n_queries=652, list_length=7, vc=10, min_share=0.2)
     >>> round(float(bound), 2), bound.vacuous, str(bound)
-    (20.35, True, '20.349 (says nothing)')
+    (20.35, True, '20.345 (says nothing)')
     """
     N, m, v = _whole(n_queries, "n_queries"), _whole(list_length, "list_length"), _whole(vc, "vc")
     share, delta = _share(min_share), _probability(delta, "delta")

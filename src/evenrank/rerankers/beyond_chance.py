@@ -11,6 +11,8 @@ from evenrank.data import RankingData
 from evenrank.rerankers.chances import RowWeights
 from evenrank.rerankers.moving import TopLists
 
+ROUNDING = 1e-12  # of a variance, in squares of the gap
+
 
 def parts_beyond_chance(
     top: TopLists, weights: RowWeights, data: RankingData, offsets: NDArray[np.float64]
@@ -55,7 +57,7 @@ def parts_beyond_chance(
             sums = _by_query(top.query[inside], top.cell[inside], counted, groups, queries)
             gap, spread = _gap_of_each(sums, sizes, total)
             squares, variance = squares + gap**2, variance + spread * queries / (queries - 1)
-    certain = variance <= np.finfo(float).eps * squares
+    certain = variance <= ROUNDING * squares
     return np.asarray(np.where(certain, 1.0, np.maximum(0.0, 1 - variance / np.where(squares > 0, squares, 1e-300))))
 
 

@@ -74,8 +74,8 @@ class GroupOffset(ScoreReranker):
     --------
     >>> data = RankingData.from_arrays(np.zeros((4, 0)), [1, 0, 1, 0], ["a", "a", "b", "b"], [1, 2, 1, 2])
     >>> offset = GroupOffset("dp", k=1).fit([4.0, 3.0, 2.0, 2.5], data)
-    >>> offset.offsets_, offset.gap_before_, offset.gap_after_
-    ({'a': 0.0, 'b': 1.25}, 1.0, 0.0)
+    >>> round(offset.offsets_["b"], 9), offset.gap_before_, offset.gap_after_
+    (1.25, 1.0, 0.0)
     >>> offset.rerank([4.0, 3.0, 2.0, 2.5], data)
     array([4.  , 3.  , 3.25, 3.75])
     """
