@@ -333,3 +333,12 @@ def test_holm_rejects_as_often_as_it_should() -> None:
 
 def test_holm_leaves_nan_out_of_the_count() -> None:
     assert holm(np.array([0.01, np.nan, 0.04])).tolist() == pytest.approx([0.02, np.nan, 0.04], nan_ok=True)
+
+
+def test_rankings_that_leave_out_one_group_each_have_no_ratio_to_tell_apart() -> None:
+    data = er.RankingData.from_arrays(
+        np.zeros((80, 0)), np.tile([1, 1, 0, 0], 20), ["a", "b"] * 40, np.repeat(range(20), 4)
+    )
+    scores = np.tile([4.0, 3.0, 2.0, 1.0], 20)
+    (ratio,) = er.compare(scores, 5.0 - scores, data, ["four_fifths@1"])
+    assert (ratio.low, ratio.high, ratio.p_value) == (-1.0, 1.0, 1.0)

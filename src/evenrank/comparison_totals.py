@@ -163,6 +163,8 @@ def _ratio_change(spreads: Sequence[Spread], pairs: Pairs, alpha: float) -> tupl
         values.append(min(1.0, float(ratios.min())))
     # A ratio to a rate of 0 is never the least.
     kept = np.isfinite(sides[0].values) & np.isfinite(sides[1].values)
+    if not kept.any():  # each ranking leaves out a group that the other selects: nothing says how far 0 may move
+        return values[0], values[1], 1.0, 1.0
     sides = [_Side(side.values[kept], side.coefficients[kept], side.twin[kept]) for side in sides]
     reach = _blocks_reach(spreads, sides, np.zeros(int(kept.sum()), np.int64), [1.0])
     return values[0], values[1], *_conclude(values[1] - values[0], reach, alpha)
