@@ -22,7 +22,8 @@ def quick(monkeypatch):
 
 def expected(group="age", **options):
     data = german_credit(group, lists=50, seed=options.get("seed", 0))
-    return er.sweep(data, METHODS, folds=er.datasets.german_credit_folds(data), **options)
+    shares = {"fastar": np.arange(25) / 50}
+    return er.sweep(data, METHODS, strengths=shares, folds=er.datasets.german_credit_folds(data), **options)
 
 
 @pytest.mark.usefixtures("quick")
@@ -30,7 +31,7 @@ def test_json_is_the_sweep_of_the_library(run):
     report = run("demo", "--k", "5,2,5", "--seed", "4", "--json").json()
     sweep = expected(ks=[2, 5], seed=4)
     assert report["report"] == "report.html"
-    assert report["about"]["models"] == len(sweep) == 5 * (3 * 26 + 50 + 3 * 11)
+    assert report["about"]["models"] == len(sweep) == 5 * (3 * 26 + 25 + 3 * 11)
     curves = {(curve["method"], curve["notion"], curve["k"]): curve for curve in report["curves"]}
     assert list(curves) == [(method, notion, k) for method in METHODS for notion in sweep.notions for k in (2, 5)]
     for (method, notion, k), found in curves.items():
