@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from pages import HOSTILE
+import evenrank as er
+from pages import HOSTILE, small_sweep
 
 pytestmark = pytest.mark.browser
 TEXT = HOSTILE.replace("{", "").replace("}", "")
@@ -34,8 +35,14 @@ def test_it_opens_from_disk_at_the_best_free_strength(visit, demo):
     for chart in ("tradeoff", "rates", "relevant"):
         assert page.page.locator(f"#{chart} svg").count() == 1
         assert page.page.locator(f"#{chart} svg path").count() > 5
-    assert page.page.is_hidden("#method-label")  # one method: nothing to choose
+    assert page.page.is_visible("#method-label")  # the demo compares three
     assert page.page.is_visible("#notion-label")
+
+
+def test_one_method_leaves_nothing_to_choose(visit, tmp_path):
+    (tmp_path / "one.html").write_text(er.report_page(small_sweep()), encoding="utf-8")
+    page = visit(tmp_path / "one.html").ready()
+    assert page.page.is_hidden("#method-label")
 
 
 def test_the_slider_moves_every_number_to_those_in_the_data(visit, small):
@@ -290,6 +297,6 @@ def test_without_scripts_the_answer_and_the_tables_are_there(browser, demo):
     page = context.new_page()
     page.goto(demo.as_uri())
     assert "can fall" in page.inner_text("#answer")
-    assert page.locator(".summary tbody tr:visible").count() == 9
+    assert page.locator(".summary tbody tr:visible").count() == 27
     assert "Scripts are switched off" in page.inner_text("header")
     context.close()
