@@ -4,6 +4,7 @@ import random
 import shutil
 import subprocess
 import sys
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 import evenrank as er
 from evenrank.datasets.msmarco_files import Passage, Record, read_records
-from evenrank.datasets.msmarco_rows import GROUPINGS, domain_suffix
+from evenrank.datasets.msmarco_rows import GROUPINGS, Rows, domain_suffix
 from evenrank.errors import ConfigError, DataError, DataWarning
 
 RECORDS = [
@@ -587,3 +588,11 @@ def test_the_sample_has_the_shares_its_description_gives(shared_data, tmp_path):
     assert round(np.mean(data.group == 1), 2) == 0.37
     assert round(np.mean(both["ext"].group == 1), 2) == 0.07
     assert np.count_nonzero(np.add.reduceat(data.relevance, data.query_ptr[:-1])) == 189
+
+
+def test_rows_whose_parts_are_no_arrays_are_damaged(tmp_path: Path) -> None:
+    parts = dict.fromkeys(Rows.__dataclass_fields__, b"no array")
+    with zipfile.ZipFile(tmp_path / "rows.npz", "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(f"{name}.npy", content)
+    assert Rows.load(tmp_path / "rows.npz", "data", bound=False) is None

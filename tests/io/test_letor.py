@@ -179,3 +179,8 @@ def test_real_sample_agrees_with_scikit_learn(shared_data):
 def test_ignored_features_are_left_out(write):
     data = read(write("1 qid:1 1:2 2:3 3:0\n0 qid:1 1:1 2:1 3:1\n"), group="3", ignore=["2", "3"])
     assert (data.feature_names, data.group_names) == (("1",), (0, 1))
+
+
+def test_a_byte_order_mark_after_a_blank_is_no_number(write):
+    with pytest.raises(DataError, match=r"rows\.letor:1: "):
+        read(write(" \ufeff0 qid:1 1:2\n1 qid:1 1:3\n"))

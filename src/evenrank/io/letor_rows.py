@@ -127,7 +127,9 @@ def _without_repeats(
 def _numbers(array: NDArray[np.uint8]) -> NDArray[np.float64] | None:
     """One number a line, (m,), or None if any is missing, not a number or not finite."""
     try:
-        frame = pl.read_csv(array.tobytes(), has_header=False, schema={"token": pl.Float64()}, quote_char=None)
+        # A line before the first: a byte order mark is dropped at the very beginning only.
+        plain = b"0\n" + array.tobytes()
+        frame = pl.read_csv(plain, has_header=False, schema={"token": pl.Float64()}, quote_char=None)[1:]
     except pl.exceptions.PolarsError:
         return None
     tokens = frame["token"]

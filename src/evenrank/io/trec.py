@@ -86,7 +86,9 @@ def _load(text: Text, names: Sequence[str]) -> tuple[pl.DataFrame, Locate]:
     records = scan(tidy, b" ", quotes=False)
     refuse_ragged(records, text, len(names), f"{' '.join(names)!r}")
     schema = {name: pl.String() for name in names}
-    frame = pl.read_csv(records.without_blanks(), has_header=False, separator=" ", schema=schema, quote_char=None)
+    # A line before the first: a byte order mark is dropped at the very beginning only.
+    plain = b" ".join(b"0" for _ in names) + b"\n" + records.without_blanks()
+    frame = pl.read_csv(plain, has_header=False, separator=" ", schema=schema, quote_char=None)[1:]
     return frame, lambda row: text.place(int(records.lines[row]))
 
 
