@@ -17,8 +17,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("evenrank", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("thorough", parent=settings.get_profile("evenrank"), max_examples=1000)
+# What decides over a change tries the same examples every time; `make test-fresh` looks for new ones.
+settings.register_profile(
+    "evenrank", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.register_profile("fresh", parent=settings.get_profile("evenrank"), max_examples=300, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "evenrank"))
 
 SHARED = Path(os.environ.get("EVENRANK_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -36,6 +36,29 @@ def test_entries_are_those_of_the_standard_parser_whatever_the_chunk(tmp_path_fa
         assert {key: json.loads(scanner.source()) for key in scanner.keys()} == table  # noqa: SIM118
 
 
+@pytest.mark.parametrize("chunk", range(1, 30))
+@pytest.mark.parametrize("number", ["0.0", "-0.5", "12e5", "1E+20", "1.25e-10", "-1e+3", "-Infinity", "NaN", "1234567"])
+def test_a_number_cut_by_a_chunk_is_read_whole(tmp_path, number, chunk):
+    path = tmp_path / "a.json"
+    path.write_text(f'{{"a": {number}, "b":{number}}}')
+    written = repr(json.loads(number))
+    assert {key: repr(value) for key, value in entries(path, chunk).items()} == {"a": written, "b": written}
+    path.write_text(number)
+    with JsonScanner(path, chunk=chunk) as scanner:
+        assert scanner.source() == number
+        assert scanner.peek() == ""
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 1000])
+@pytest.mark.parametrize(("text", "left"), [("1.", "."), ("1e+", "e"), ("12 ", ""), ("1 2", "2")])
+def test_what_follows_the_last_number_is_next(tmp_path, text, left, chunk):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with JsonScanner(path, chunk=chunk) as scanner:
+        assert scanner.value() == int(text[:2].strip(".e "))
+        assert scanner.peek() == left
+
+
 @given(
     table=st.dictionaries(st.text(max_size=5), VALUES, min_size=1, max_size=4), chunk=st.integers(1, 40), data=st.data()
 )

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fuzz.cases import CASE, PROGRESS, SECONDS, stop_early
+from fuzz.cases import CASE, PROGRESS, SECONDS, stop_early, stopped
 from fuzz.targets import missing, targets
 
 SHOWN = 20
@@ -38,7 +38,8 @@ def main() -> int:
     if asked.inside:
         for stop in (signal.SIGINT, signal.SIGTERM):
             signal.signal(stop, stop_early)
-        print(json.dumps(targets()[asked.names[0]].run(asked.n, asked.seed)))
+        failures = targets()[asked.names[0]].run(asked.n, asked.seed)
+        print(json.dumps({"failures": failures, "stopped": stopped()}))
         return 0
     seed = secrets.randbelow(10**6) if asked.seed is None else asked.seed
     if asked.case is not None:
@@ -90,17 +91,18 @@ def run_apart(name: str, n: int, seed: int) -> tuple[list[str], int]:
         errors = (Path(folder) / "errors").open("w+b")
         environment = {**os.environ, PROGRESS: str(progress)}
         with answer, errors, subprocess.Popen(command, stdout=answer, stderr=errors, env=environment) as process:
-            cases = n
+            interrupted = False
             try:
                 hung = wait(process, progress)
             except KeyboardInterrupt:
+                interrupted = True
                 process.send_signal(signal.SIGINT)
                 hung = wait(process, progress)
-                cases = int(progress.read_text() or 0) if progress.exists() else 0
             except BaseException:
                 process.kill()
                 raise
-            case = progress.read_text() if progress.exists() else "0"
+            case = int(progress.read_text() or 0) if progress.exists() else 0
+            cases = case if interrupted else n
             if hung:
                 return [f"{name}, seed {seed}, case {case}: no end within {hung} s"], cases
             answer.seek(0)
@@ -111,7 +113,8 @@ def run_apart(name: str, n: int, seed: int) -> tuple[list[str], int]:
                 last = errors.read().decode(errors="replace").strip().splitlines()[-3:]
                 end = f"the process ended with {process.returncode}: {' / '.join(last)}"
                 return [f"{name}, seed {seed}, case {case}: {end[:600]}"], cases
-            return list(json.loads(answer.read().splitlines()[-1])), cases
+            verdict = json.loads(answer.read().splitlines()[-1])
+            return verdict["failures"], case if verdict["stopped"] else n
 
 
 def wait(process: subprocess.Popen[bytes], progress: Path) -> int:

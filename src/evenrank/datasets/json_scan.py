@@ -17,6 +17,7 @@ CHUNK = 1 << 20
 LARGEST = 1 << 28  # characters of one value; far more than any record, so that damage is not read into memory
 _SPACE = " \t\n\r"
 _NEAR_END = 16  # an escape, a number or a literal cut by the end of a chunk looks wrong this near to it
+_CUT_NUMBER = 2  # characters of a number that its decoder leaves unread where the number is cut: "e+"
 _decode: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().raw_decode
 
 
@@ -161,8 +162,9 @@ class JsonScanner(OwnsFile):
                     truncated = unfinished and (at >= len(text) or reason.startswith("Unterminated"))
                     raise self.cut_short() if truncated else self.wrong(reason[0].lower() + reason[1:], at) from None
                 continue
-            # A number at the end of the buffer may go on in the next chunk.
-            if end == len(text) and text[end - 1] not in '"}]' and self._fill():
+            # A number at the end of the buffer may go on in the next chunk: "1", "1." and "1e+" all read as 1.
+            if not self._ended and len(text) - end <= _CUT_NUMBER and text[end - 1] not in '"}]':
+                self._fill()
                 continue
             length = end - self._at
             self._at = end
