@@ -52,13 +52,7 @@ def bench(
     query: options.Query = "qid",
     item: options.Item = None,
     relevance: options.Relevance = "relevance",
-    group: Annotated[
-        str,
-        typer.Option(
-            help="Column of the group; several, comma-separated, are groupings of the same rows.",
-            rich_help_panel=options.COLUMNS,
-        ),
-    ] = "group",
+    group: options.Groupings = "group",
     features: options.Features = None,
     threshold: options.Threshold = 1.0,
     input_format: options.InputFormat = None,

@@ -58,6 +58,14 @@ Item = Annotated[
 ]
 Relevance = Annotated[str, typer.Option("--relevance", help="Column of the relevance.", rich_help_panel=COLUMNS)]
 Group = Annotated[str, typer.Option("--group", help="Column of the group; empty is unknown.", rich_help_panel=COLUMNS)]
+Groupings = Annotated[
+    str,
+    typer.Option(
+        "--group",
+        help="Column of the group; several, comma-separated, are groupings of the same rows.",
+        rich_help_panel=COLUMNS,
+    ),
+]
 Score = Annotated[
     str, typer.Option("--score", help="Column of the score; higher ranks first.", rich_help_panel=COLUMNS)
 ]

@@ -66,13 +66,7 @@ def sweep(
     query: options.Query = "qid",
     item: options.Item = None,
     relevance: options.Relevance = "relevance",
-    group: Annotated[
-        str,
-        typer.Option(
-            help="Column of the group; several, comma-separated, are groupings of the same rows.",
-            rich_help_panel=options.COLUMNS,
-        ),
-    ] = "group",
+    group: options.Groupings = "group",
     query_title: Annotated[
         str | None, typer.Option(help="Column of the query's text, for the report.", rich_help_panel=options.COLUMNS)
     ] = None,

@@ -120,25 +120,30 @@ class RunFolder:
             warnings.warn(f"{error} Until then the run is shown without examples", DataWarning, stacklevel=3)
             return None
 
-    def blocks(self, config: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Read the records of the finished blocks.
+    def finished(self, config: dict[str, Any]) -> list[dict[str, Any]]:
+        """Read the records of the finished blocks: a warning if some are still to do, a DataError if all are."""
+        records, go_on = self.blocks(config), "Go on with the command that began it"
+        wanted = len(config["asked"]["blocks"])
+        if not records:
+            raise DataError(f"{self.path}: the run has no finished block yet. {go_on}.")
+        if len(records) < wanted:
+            warnings.warn(
+                f"{self.path}: the run is not finished, {len(records)} of {wanted} blocks are done. {go_on}",
+                DataWarning,
+                stacklevel=3,
+            )
+        return records
 
-        A damaged line is left out with a warning. A block that stands twice counts once.
+    def blocks(self, config: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Read the records of the finished blocks, in the order in which they were finished.
+
+        A damaged line is left out with a warning; a block that stands twice counts once. A record that belongs to
+        another run or breaks a rule is a DataError.
 
         Parameters
         ----------
         config : dict, optional
             The run's configuration; read from the folder by default.
-
-        Returns
-        -------
-        list of dict
-            The records, checked, in the order in which they were finished.
-
-        Raises
-        ------
-        DataError
-            If a record belongs to another run or breaks a rule.
         """
         content = read_journal(self.path / JOURNAL)
         if not content.lines and not content.damaged:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.errors import ConfigError
 from evenrank.experiment.about import About, about_run
 from evenrank.experiment.curves import Curve, mean_and_error
 from evenrank.experiment.examples import Examples, unpack
@@ -103,17 +102,7 @@ class Sweep:
         """
         run = RunFolder(folder)
         config = run.config
-        records = run.blocks(config)
-        if not records:
-            raise DataError(f"{folder}: the run has no finished block yet. Go on with the command that began it.")
-        wanted = config["asked"]["blocks"]
-        if len(records) < len(wanted):
-            warnings.warn(
-                f"{folder}: the run is not finished, {len(records)} of {len(wanted)} blocks are done. Go on with the "
-                "command that began it",
-                DataWarning,
-                stacklevel=2,
-            )
+        records = run.finished(config)
         examples = run.examples_or_none(config)
         if examples is None:
             records = [{**record, "tops": []} for record in records]

@@ -3,7 +3,6 @@
 Everything is computed from counts and sums per list (`Lists`) and, where items recur, per item (`ItemSums`).
 """
 
-from evenrank.inference.compared import Compared, compared
 from evenrank.inference.family import adjusted
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.pooled import Pooled, pooled
@@ -12,7 +11,6 @@ from evenrank.inference.ratio_rule import RatioRule, four_fifths, ratio_rule
 from evenrank.inference.within import Within, within
 
 __all__ = [
-    "Compared",
     "ItemSums",
     "Lists",
     "PairScore",
@@ -22,7 +20,6 @@ __all__ = [
     "Residuals",
     "Within",
     "adjusted",
-    "compared",
     "four_fifths",
     "pooled",
     "ratio_rule",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -13,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.errors import DataError, DataWarning
 from evenrank.experiment.curves import DECIMALS
 from evenrank.extras import require
 from evenrank.leaderboard.folder import BenchFolder
@@ -127,17 +125,7 @@ class Bench:
         """
         run = BenchFolder(folder)
         config = run.config
-        records = run.blocks(config)
-        if not records:
-            raise DataError(f"{folder}: the bench has no finished block yet. Go on with the command that began it.")
-        if len(records) < len(config["asked"]["blocks"]):
-            warnings.warn(
-                f"{folder}: the bench is not finished, {len(records)} of {len(config['asked']['blocks'])} blocks are "
-                "done. Go on with the command that began it",
-                DataWarning,
-                stacklevel=2,
-            )
-        return cls.of(config, records)
+        return cls.of(config, run.finished(config))
 
     @classmethod
     def of(cls, config: Mapping[str, Any], records: Sequence[dict[str, Any]]) -> Bench:
