@@ -1,0 +1,219 @@
+"""The best mixture of rankings whose groups get exposure in given proportions.
+
+A group's value is Σ cᵢ·eᵢ over its items, with eᵢ an item's expected exposure, and the values of all groups lie within
+``slack`` of each other. For given prices of the groups' values the best ranking is a sort, so rankings are made one by
+one: prices come from the best mixture of those made so far, and a ranking that would improve it joins them. With two
+groups there is one price, and the mixture is one of two rankings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+PRECISION = 1e-11  # of the objective's size: what does not improve it by more does not improve it
+MOST_ROUNDS = 2000
+APPROACH = 120  # sorts before the first mixture
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What is asked of one list.
+
+    Attributes
+    ----------
+    utility : ndarray
+        What exposure of each item is worth, (n,).
+    value : ndarray
+        What it adds to the value of the item's group, (n,), ≥ 0.
+    group : ndarray
+        Each item's group, (n,), from 0; -1 counts for none.
+    weights : ndarray
+        The places' weights, (n,), falling.
+    """
+
+    utility: Floats
+    value: Floats
+    group: Ints
+    weights: Floats
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return int(self.group.max(initial=-1)) + 1
+
+    def best(self, prices: Floats, *, utility: float = 1.0) -> Ints:
+        """Sort by utility and the price of the item's value; equal ones by utility, then as they stand."""
+        priced = np.where(self.group >= 0, prices[self.group] * self.value, 0.0)
+        return np.lexsort([-self.utility, -(utility * self.utility + priced)])
+
+    def result(self, ranking: Ints) -> tuple[float, Floats]:
+        """Compute a ranking's utility, and its groups' values, (groups,)."""
+        exposure = np.empty(len(ranking))
+        exposure[ranking] = self.weights
+        known = self.group >= 0
+        values = np.bincount(self.group[known], (self.value * exposure)[known], minlength=self.n_groups)
+        return float(self.utility @ exposure), values
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Rankings drawn with probabilities.
+
+    Attributes
+    ----------
+    rankings : ndarray
+        Items from the top, (rankings, n).
+    probabilities : ndarray
+        (rankings,).
+    slack : float
+        How far the groups' values are apart at most: as asked, or more where that cannot be had.
+    feasible : bool
+        Whether it is as asked.
+    """
+
+    rankings: Ints
+    probabilities: Floats
+    slack: float
+    feasible: bool
+
+
+def solve(program: Program, slack: float) -> Mixture:
+    """Find the mixture of most utility.
+
+    Parameters
+    ----------
+    program : Program
+        The list.
+    slack : float
+        How far the groups' values may be apart.
+
+    Returns
+    -------
+    Mixture
+        The best one. Where no mixture is as asked, the best of those whose values are least apart.
+    """
+    plain = program.best(np.zeros(max(program.n_groups, 1)))
+    values = program.result(plain)[1]
+    if program.n_groups < 2 or np.ptp(values) <= slack:
+        return Mixture(plain[None], np.ones(1), slack, feasible=True)
+    if program.n_groups == 2:
+        return _two_groups(program, slack, plain)
+    return _Rounds(program, slack).mixture()
+
+
+def _two_groups(program: Program, slack: float, plain: Ints) -> Mixture:
+    """Price the difference of the two values: as it rises so does the difference, and one price gives ``slack``."""
+    turned = -1.0 if np.diff(program.result(plain)[1])[0] > 0 else 1.0
+
+    def lead(ranking: Ints) -> tuple[float, float]:
+        utility, values = program.result(ranking)
+        return utility, turned * float(values[1] - values[0])
+
+    push = turned * np.array([-1.0, 1.0])
+    low, high = plain, program.best(push, utility=0.0)
+    wanted = -slack
+    if lead(high)[1] < wanted:
+        return Mixture(high[None], np.ones(1), -lead(high)[1], feasible=False)
+    scale = max(abs(lead(plain)[0]), 1e-300)
+    for _ in range(MOST_ROUNDS):
+        (u_low, d_low), (u_high, d_high) = lead(low), lead(high)
+        if d_high - d_low <= 0:
+            break
+        price = (u_low - u_high) / (d_high - d_low)
+        middle = program.best(price * push)
+        u, d = lead(middle)
+        if u + price * d <= u_low + price * d_low + PRECISION * scale:
+            break
+        low, high = (middle, high) if d <= wanted else (low, middle)
+    (_, d_low), (_, d_high) = lead(low), lead(high)
+    share = 1.0 if d_high <= d_low else min(max((wanted - d_low) / (d_high - d_low), 0.0), 1.0)
+    kept = np.array([1.0 - share, share])
+    return Mixture(np.stack([low, high])[kept > 0], kept[kept > 0], slack, feasible=True)
+
+
+class _Rounds:
+    """The rankings made so far, with the best mixture of them as a small linear program."""
+
+    def __init__(self, program: Program, slack: float) -> None:
+        self.program, self.slack = program, slack
+        self.rankings: list[Ints] = []
+        self.results: list[tuple[float, Floats]] = []
+        self._seen: set[bytes] = set()
+        groups = np.eye(program.n_groups)
+        for prices, utility in [(groups[0] * 0, 1.0), *((s * row, 0.0) for row in groups for s in (1.0, -1.0))]:
+            self._add(program.best(prices, utility=utility))
+        self._approach()
+
+    def _approach(self) -> None:
+        """Move the prices against the values' differences for a while; the last rankings so met begin the mixture."""
+        prices = np.zeros(self.program.n_groups)
+        values = self.results[0][1]
+        size = float(np.abs(self.program.utility).mean() / max(self.program.value.mean(), 1e-300))
+        met = []
+        for step in size / np.arange(1, APPROACH + 1) ** 0.8:
+            prices -= step * (values - values.mean()) / max(float(np.ptp(values)), 1e-300)
+            met.append(self.program.best(prices))
+            values = self.program.result(met[-1])[1]
+        for ranking in met[-APPROACH // 2 :]:
+            self._add(ranking)
+
+    def _add(self, ranking: Ints) -> bool:
+        key = ranking.tobytes()
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        self.rankings.append(ranking)
+        self.results.append(self.program.result(ranking))
+        return True
+
+    def mixture(self) -> Mixture:
+        """The best mixture; first how far apart the values must be, then the most utility at that."""
+        apart = self._run(utility=False)[1]
+        feasible = apart <= 1e-9 * max(1.0, float(np.abs(self.results[0][1]).max()))
+        slack = self.slack if feasible else self.slack + apart
+        share, _ = self._run(utility=True, slack=slack if feasible else slack * (1 + 1e-9))
+        used = np.flatnonzero(share > 1e-12)
+        return Mixture(np.stack(self.rankings)[used], share[used] / share[used].sum(), slack, feasible=bool(feasible))
+
+    def _run(self, *, utility: bool, slack: float | None = None) -> tuple[Floats, float]:
+        """Add rankings until none improves; without utility the objective is by how much ``slack`` is exceeded."""
+        from scipy.optimize import linprog
+
+        slack, groups = self.slack if slack is None else slack, self.program.n_groups
+        exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+        for _ in range(MOST_ROUNDS):
+            worth = np.array([result[0] for result in self.results])
+            values = np.array([result[1] for result in self.results]).T
+            scale = max(float(np.abs(worth).max()), 1e-300) if utility else 1.0
+            number = len(worth)
+            # Variables: the rankings' shares, the lowest value, and what the slack is exceeded by.
+            exceeds = 0.0 if utility else 1.0
+            cost = np.r_[-worth / scale if utility else np.zeros(number), 0.0, exceeds]
+            ones = np.ones((groups, 1))
+            above = np.hstack([values, -ones, -exceeds * ones])
+            below = np.hstack([-values, ones, 0 * ones])
+            bounds = [*[(0, None)] * number, (None, None), (0, 0 if utility else None)]
+            found = linprog(
+                cost,
+                np.vstack([above, below]),
+                np.r_[np.full(groups, slack), np.zeros(groups)],
+                np.r_[np.ones(number), 0.0, 0.0][None],
+                [1.0],
+                bounds,
+                method="highs",
+                options=exact,
+            )
+            if found.x is None:
+                raise ArithmeticError(f"the exposure program was not solved: {found.message}")
+            prices = found.ineqlin.marginals[:groups] - found.ineqlin.marginals[groups:]
+            ranking = self.program.best(prices * scale, utility=1.0 if utility else 0.0)
+            gain, value = self.program.result(ranking)
+            improves = (gain / scale if utility else 0.0) + float(prices @ value) + float(found.eqlin.marginals[0])
+            if improves <= PRECISION or not self._add(ranking):
+                return found.x[:number], float(found.x[-1])
+        return found.x[:number], float(found.x[-1])

@@ -1,0 +1,188 @@
+"""Random rankings of fair exposure: golden optima, a linear program over all orders, decompositions, and batches."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog, minimize
+
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.rerankers.exposure import ExposureRanker
+from evenrank.rerankers.permutohedron import decompose, place_weights, project
+from golden import golden
+
+GROUPED = ("parity", "disparate_treatment", "disparate_impact")
+
+
+def group_values(constraint: str, exposure: np.ndarray, merit: np.ndarray, group: np.ndarray) -> np.ndarray:
+    out = []
+    for name in sorted(set(group.tolist())):
+        mine = group == name
+        if constraint == "parity":
+            out.append(exposure[mine].mean())
+        elif constraint == "disparate_treatment":
+            out.append(exposure[mine].sum() / merit[mine].sum())
+        else:
+            out.append((merit * exposure)[mine].sum() / merit[mine].sum())
+    return np.array(out)
+
+
+@golden("rerankers/exposure_lp", "cases")
+@pytest.mark.parametrize("constraint", ["demographic_parity", "disparate_treatment", "disparate_impact"])
+def test_optima_are_the_expected_ones(case: dict[str, Any], constraint: str) -> None:
+    merit, group = np.array(case["relevance"]), np.array(case["group"])
+    expected = case["expected"][constraint]
+    mixture = ExposureRanker(constraint, case["slack"]).solve(merit, group)
+    assert mixture.feasible == (expected["status"] == "optimal")
+    assert len(mixture.rankings) <= len(merit)
+    if mixture.feasible:
+        assert mixture.quality == pytest.approx(expected["dcg"], abs=1e-7)
+        values = group_values("parity" if "parity" in constraint else constraint, mixture.exposure, merit, group)
+        assert np.ptp(values) <= case["slack"] + 1e-8
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 6)), min_size=1, max_size=5),
+    st.sampled_from(GROUPED),
+    st.sampled_from([0.0, 0.05, 0.3]),
+)
+def test_no_mixture_of_all_orders_is_better(items: list[Any], constraint: str, slack: float) -> None:
+    group, merit = np.array([label for label, _ in items]), np.array([value / 6 for _, value in items])
+    weights = place_weights(len(items))
+    exposures = []
+    for order in permutations(range(len(items))):
+        exposures.append(np.empty(len(items)))
+        exposures[-1][list(order)] = weights
+    values = np.array([group_values(constraint, e, merit, group) for e in exposures]).T
+    number, groups = len(exposures), len(values)
+    pairs = [(i, j) for i in range(groups) for j in range(groups) if i != j]
+    found = linprog(
+        [-float(merit @ e) for e in exposures],
+        [values[i] - values[j] for i, j in pairs] or None,
+        [slack] * len(pairs) or None,
+        np.ones((1, number)),
+        [1.0],
+    )
+    mixture = ExposureRanker(constraint, slack).solve(merit, group)
+    assert mixture.feasible == (found.status == 0)
+    assert mixture.probabilities.sum() == pytest.approx(1)
+    assert (mixture.probabilities > 0).all()
+    assert all(sorted(ranking) == list(range(len(items))) for ranking in mixture.rankings.tolist())
+    if found.status == 0:
+        assert mixture.quality == pytest.approx(-found.fun, abs=1e-6)
+    else:
+        # The nearest: no mixture brings all groups nearer to each other.
+        columns = np.hstack([np.array([values[i] - values[j] for i, j in pairs]), -np.ones((len(pairs), 1))])
+        least = linprog(np.r_[np.zeros(number), 1.0], columns, np.zeros(len(pairs)), [[*[1.0] * number, 0.0]], [1.0]).fun
+        assert np.ptp(group_values(constraint, mixture.exposure, merit, group)) <= least + 1e-6
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(1, 30))
+def test_decompositions_give_the_exposure_back_in_at_most_n_rankings(merit: list[float], k: int) -> None:
+    weights = place_weights(len(merit), k)
+    exposure = project(np.array(merit) * 3, weights)
+    rankings, probabilities = decompose(exposure, weights)
+    mean = np.zeros(len(merit))
+    for ranking, probability in zip(rankings, probabilities, strict=True):
+        mean[ranking] += probability * weights
+    assert mean == pytest.approx(exposure, abs=1e-9)
+    assert len(rankings) <= len(merit)
+    assert probabilities.sum() == pytest.approx(1)
+    assert (probabilities >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_projection_is_the_nearest_point(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights, point = place_weights(4), 2 * rng.random(4)
+    corners = np.array([[weights[place] for place in order] for order in permutations(range(4))])
+    start = np.full(len(corners), 1 / len(corners))
+    found = minimize(
+        lambda share: ((share @ corners - point) ** 2).sum(),
+        start,
+        bounds=[(0, 1)] * len(corners),
+        constraints={"type": "eq", "fun": lambda share: share.sum() - 1},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert ((project(point, weights) - point) ** 2).sum() == pytest.approx(found.fun, abs=1e-6)
+
+
+def test_individual_exposure_is_proportional_to_merit_where_rankings_allow() -> None:
+    merit = np.array([0.5, 0.45, 0.4, 0.35])
+    mixture = ExposureRanker("individual").solve(merit, [None] * 4)
+    assert mixture.feasible
+    assert mixture.exposure / merit == pytest.approx(mixture.exposure[0] / merit[0])
+    steep = ExposureRanker("individual").solve([1.0, 0.0, 0.0, 0.0], [None] * 4)
+    assert not steep.feasible
+    assert steep.exposure[0] == pytest.approx(1.0)
+    assert steep.exposure[1:] == pytest.approx(place_weights(4)[1:].mean())
+
+
+def example(q: int = 6, n: int = 8) -> tuple[Any, RankingData]:
+    rng = np.random.default_rng(2)
+    group = rng.choice(list("aab"), q * n)
+    score = rng.random(q * n) + (group == "a")
+    return score, RankingData.from_arrays(np.zeros((q * n, 0)), [0] * q * n, group, np.repeat(range(q), n))
+
+
+def test_batches_sample_and_average_out() -> None:
+    score, data = example()
+    ranker = ExposureRanker("parity")
+    exposure = ranker.exposure(score, data)
+    seen = np.zeros(data.n_rows)
+    for seed in range(400):
+        drawn = ranker.rerank(score, data, seed=seed)
+        assert sorted(-drawn[:8]) == list(range(1, 9))
+        seen += 1 / np.log2(1 - drawn)
+    assert seen / 400 == pytest.approx(exposure, abs=0.08)
+    assert np.array_equal(ranker.rerank(score, data, seed=3), ranker.rerank(score, data, seed=3))
+    selected = ranker.selection(score, data, 3)
+    assert selected.reshape(-1, 8).sum(axis=1) == pytest.approx(3)
+    shuffled = np.random.default_rng(5).permutation(data.n_rows)
+    again = RankingData.from_arrays(
+        np.zeros((data.n_rows, 0)),
+        [0] * data.n_rows,
+        np.array(data.group_names)[data.to_caller(data.group)][shuffled],
+        np.repeat(range(6), 8)[shuffled],
+    )
+    assert ranker.exposure(score[shuffled], again) == pytest.approx(exposure[shuffled])
+
+
+def test_unknown_groups_and_groups_without_merit_count_for_none() -> None:
+    merit = [0.9, 0.8, 0.7, 0.0]
+    free = ExposureRanker("parity").solve(merit, ["a", None, "a", ""])
+    assert free.rankings.tolist() == [[0, 1, 2, 3]]
+    without = ExposureRanker("disparate_treatment").solve(merit, ["a", "a", "a", "b"])
+    assert without.rankings.tolist() == [[0, 1, 2, 3]]
+
+
+def test_what_cannot_be_met_is_said_and_the_nearest_taken() -> None:
+    data = RankingData.from_arrays(np.zeros((3, 0)), [0] * 3, ["a", "b", "b"], [1] * 3)
+    ranker = ExposureRanker("disparate_treatment")
+    with pytest.warns(DataWarning, match=r"in 1 of 1 lists no mixture of rankings meets disparate_treatment"):
+        ranker.rerank([1.0, 0.01, 0.01], data)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ExposureRanker("fair"), ConfigError, "constraint must be one of parity, disparate_treatment"),
+        (lambda: ExposureRanker(slack=-1), ConfigError, "slack must be a finite number ≥ 0; got -1"),
+        (lambda: ExposureRanker().solve([1.0, 1], ["a"]), DataError, "must be two lists of one length"),
+        (
+            lambda: ExposureRanker("disparate_impact").solve([-1.0, 1], ["a", "b"]),
+            DataError,
+            "merits must be at least 0 for disparate_impact; got -1",
+        ),
+        (lambda: ExposureRanker("individual").solve([0, 0], ["a", "b"]), DataError, "must not all be 0"),
+    ],
+)
+def test_input_is_checked(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
