@@ -67,8 +67,13 @@ from evenrank.rankers.selection import QueryKFold as QueryKFold
 from evenrank.rankers.selection import ranking_scorer as ranking_scorer
 from evenrank.rankers.spec import FairnessSpec as FairnessSpec
 from evenrank.ranking import Ranking as Ranking
+from evenrank.rerankers.attention import EquityOfAttention as EquityOfAttention
 from evenrank.rerankers.controller import FairController as FairController
+from evenrank.rerankers.det import DetRanker as DetRanker
+from evenrank.rerankers.exposure import ExposureRanker as ExposureRanker
+from evenrank.rerankers.exposure import StochasticRanking as StochasticRanking
 from evenrank.rerankers.fastar import FAStar as FAStar
+from evenrank.rerankers.multinomial import MultinomialFAStar as MultinomialFAStar
 from evenrank.rerankers.offset import GroupOffset as GroupOffset
 from evenrank.rerankers.opportunity import EqualOpportunityTransform as EqualOpportunityTransform
 from evenrank.rerankers.quantiles import QuantileBarycentre as QuantileBarycentre

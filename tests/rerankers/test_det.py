@@ -94,15 +94,11 @@ def test_every_list_is_the_plain_loop_s_whatever_the_order_of_rows(
     target = {label: round(part / max(sum(parts), 10), 2) for label, part in zip(labels, parts, strict=False)}
     if sum(map(Fraction, map(str, target.values()))) > 1:
         return
-    expected = [
-        plain(rule, [g for g, _ in items], [float(s) for _, s in items], target, k) for items in lists
-    ]
+    expected = [plain(rule, [g for g, _ in items], [float(s) for _, s in items], target, k) for items in lists]
     ids = [i for items in lists for i in range(len(items))]
     shuffled = list(range(len(rows)))
     random.shuffle(shuffled)
-    data = as_data(
-        [rows[i][1] for i in shuffled], [rows[i][0] for i in shuffled], item_ids=[ids[i] for i in shuffled]
-    )
+    data = as_data([rows[i][1] for i in shuffled], [rows[i][0] for i in shuffled], item_ids=[ids[i] for i in shuffled])
     out = DetRanker(rule, target).rerank([rows[i][2] for i in shuffled], data, k)
     for q, ranking in enumerate(expected):
         mine = {ids[i]: out[at] for at, i in enumerate(shuffled) if rows[i][0] == q}
@@ -124,7 +120,9 @@ def test_no_minimum_is_missed_where_a_ranking_misses_none(items: list[Any], part
     """For up to three groups; with more, "greedy" can fail."""
     group = [label for label, _ in items]
     labels = sorted(set(group))
-    target = {label: int(100 * part / sum(parts[: len(labels)])) / 100 for label, part in zip(labels, parts, strict=False)}
+    target = {
+        label: int(100 * part / sum(parts[: len(labels)])) / 100 for label, part in zip(labels, parts, strict=False)
+    }
     k = len(group)
     if all(infeasible(list(order), target, k) for order in set(permutations(group))):
         return
@@ -201,6 +199,6 @@ def test_data_is_checked() -> None:
         DetRanker().fit(None, as_data(list("ab"))).rerank([1, 2], as_data(list("ac")))
     with pytest.raises(DataError, match=r"scores to re-rank must be one column"):
         DetRanker().rerank(np.zeros((2, 2)), as_data(list("ab")))
-    with pytest.raises(DataError, match="nan|NaN|finite"):
+    with pytest.raises(DataError, match=r"nan|NaN|finite"):
         DetRanker().rerank([1, np.nan], as_data(list("ab")))
     assert reranked(DetRanker(), [2.0, 1.0], as_data(["a", "a"])) == [0, 1]

@@ -1,4 +1,4 @@
-"""FA*IR for several groups: golden cases, brute force over all lists, the adjustment, and re-ranking by a plain loop."""
+"""FA*IR for several groups: golden cases, brute force over all lists, the adjustment, and a plain loop."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def test_trees_probabilities_and_rankings_are_the_expected_ones(case: dict[str, 
         at = MultinomialFAStar(case["p"], other, adjust=False)
         assert at.failure_probability(k) == pytest.approx(probability, abs=1e-9)
     adjusted = MultinomialFAStar(case["p"], significance)
-    good = [other for other, p in case["fail_probability_by_significance"] if p <= significance and other <= significance]
+    good = [
+        other for other, p in case["fail_probability_by_significance"] if p <= significance and other <= significance
+    ]
     assert max(good, default=0) <= adjusted.adjusted_significance(k) <= significance
     assert adjusted.failure_probability(k) <= significance
     if not case["tie_between_nodes"]:
@@ -61,13 +63,18 @@ def test_probabilities_are_those_of_all_lists(p: tuple[float, ...], significance
     tree = CountTree(p, significance, k)
     nodes, root = {(0,) * (len(p) - 1)}, []
     for j in range(k):
+
         def at_most(m: tuple[int, ...], j: int = j) -> float:
             return sum(mass for mass, counts in lists if (counts[j] <= m).all())
 
         grown = set()
         for node in nodes:
             rises = {tuple(np.add(node, step).tolist()) for step in np.eye(len(p) - 1, dtype=int)}
-            grown |= {node} if at_most(node) > significance + 1e-12 else {m for m in rises if at_most(m) > significance + 1e-12}
+            grown |= (
+                {node}
+                if at_most(node) > significance + 1e-12
+                else {m for m in rises if at_most(m) > significance + 1e-12}
+            )
         nodes = grown
         root.append(sorted(nodes))
     assert tree.nodes == root

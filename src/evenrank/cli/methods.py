@@ -9,7 +9,7 @@ from evenrank.methods.registry import METHODS
 
 
 def methods(as_json: options.Json = False) -> None:
-    """List the methods: when each acts, its strengths, what it is, and what it may see."""
+    """List the methods: when each acts, its strengths, what it is, what it may see, and what it guarantees."""
     if as_json:
         common.print_json(
             [
@@ -22,6 +22,7 @@ def methods(as_json: options.Json = False) -> None:
                     "options": None if method.settings is None else list(method.settings),
                     "extra": method.extra,
                     "sees": asdict(method.sees),
+                    **asdict(method.facts),
                     "model_file": method.home[1] if method.saves else None,
                 }
                 for method in METHODS.values()

@@ -11,6 +11,7 @@ import typer
 
 from evenrank.errors import ConfigError
 from evenrank.io.registry import FORMATS
+from evenrank.row_checks import is_number
 
 COLUMNS = "Columns of the file"
 
@@ -95,6 +96,37 @@ def cut_offs(text: str) -> list[int]:
 def names(text: str | None) -> list[str] | None:
     """Parse column names from "a,b,c"."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def shares(text: str, option: str, groups: Sequence[Any], words: Sequence[str] = ()) -> Any:
+    """Read one share, a share per group as ``a=0.5,b=0.3``, or one of some words.
+
+    Parameters
+    ----------
+    text : str
+        What the user wrote.
+    option : str
+        The option, for the message.
+    groups : sequence
+        The data's groups.
+    words : sequence of str
+        What may stand instead.
+
+    Returns
+    -------
+    float, dict or str
+        The share, the shares by label, or the word.
+    """
+    if text in words or is_number(text):
+        return text if text in words else float(text)
+    out = {}
+    for part in text.split(","):
+        name, _, share = part.rpartition("=")
+        if not name or not is_number(share):
+            instead = "".join(f"{word}, " for word in words) or "a number, "
+            raise ConfigError(f"{option} must be {instead}or shares of groups as a=0.5,b=0.3; got {part!r}.")
+        out[label(name.strip(), groups)] = float(share)
+    return out
 
 
 def label(text: str | None, known: Sequence[Any]) -> Any:

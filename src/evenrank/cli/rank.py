@@ -20,8 +20,9 @@ from evenrank.methods.registry import METHODS
 from evenrank.notions import ALIASES
 from evenrank.quiet import quiet
 
+SHARES = {"p": (), "target": ("data", "equal")}
 LABELLED = ("equal_opportunity", "equalized_odds")
-RERANKERS = [method.name for method in METHODS.values() if not method.saves]
+RERANKERS = [method.name for method in METHODS.values() if method.direct]
 
 
 def rank(
@@ -40,7 +41,27 @@ def rank(
     method: Annotated[
         str | None, typer.Option(help=f"Re-rank the scores: {', '.join(RERANKERS)}; see evenrank methods.")
     ] = None,
-    p: Annotated[float | None, options.numeric(help="FA*IR: minimum share of protected items.  [default: 0.5]")] = None,
+    p: Annotated[
+        str | None,
+        typer.Option(
+            help="FA*IR: minimum share of protected items; of several groups a share for each, as b=0.3,c=0.2.  "
+            "[default: 0.5; of several groups those of the rows]"
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Det: each group's share: data, equal, or as a=0.5,b=0.3.  [default: data]"),
+    ] = None,
+    strength: Annotated[
+        float | None, options.numeric(help="Det, exposure: the part of the change to make.  [default: 1]")
+    ] = None,
+    slack: Annotated[float | None, options.numeric(help="Exposure: how far groups may be apart.  [default: 0]")] = None,
+    theta: Annotated[
+        float | None, options.numeric(help="Equity of attention: the part of DCG to keep.  [default: 0]")
+    ] = None,
+    seed: Annotated[
+        int | None, options.numeric(parser=options.whole(0), help="Exposure: seeds the draws.  [default: 0]")
+    ] = None,
     significance: Annotated[
         float | None, options.numeric(help="FA*IR: probability that a fair list fails its test.  [default: 0.1]")
     ] = None,
@@ -71,11 +92,13 @@ def rank(
 ) -> None:
     """Write the rows in ranked order (query, item, rank, score, row of the file), by a model or a score column.
 
-    Group and relevance are carried along if the file has them, so that the result can be audited. --method fastar
-    re-ranks each list so that every prefix has enough protected items; --method controller serves the lists in the
-    order of the file, each shifted against the gap of those before it.
+    Group and relevance are carried along if the file has them, so that the result can be audited. --method fastar and
+    det_* re-rank each list so that every prefix has enough of each group; exposure_* draw rankings that give groups
+    their exposure on average; controller and equity_of_attention serve the lists in the order of the file, each making
+    up for those before it.
     """
     knobs = {"p": p, "significance": significance, "protected": protected, "k": k, "notion": notion, "gain": gain}
+    knobs |= {"target": target, "strength": strength, "slack": slack, "theta": theta, "seed": seed}
     chosen = {name: value for name, value in knobs.items() if value is not None}
     reranker = _reranker(method, chosen)
     ranker = None
@@ -111,8 +134,12 @@ def rank(
         common.need_groups(data, file, "Name the group column with --group.")
         if protected is not None:
             chosen["protected"] = options.label(protected, data.group_names)
+        for name, words in SHARES.items():
+            if name in chosen:
+                chosen[name] = options.shares(str(chosen[name]), f"--{name}", data.group_names, words)
+        drawn = {"seed": chosen.pop("seed")} if "seed" in chosen else {}
         chosen.pop("k", None)
-        scores = reranker.make(data, chosen).rerank(scores, data, k)
+        scores = reranker.make(data, chosen).rerank(scores, data, k, **drawn)
     names = {
         "query": query,
         "item": item or "item",

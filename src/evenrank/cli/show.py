@@ -236,12 +236,13 @@ def bounds(assumptions: dict[str, Any], rows: list[dict[str, Any]], k: int) -> N
 
 
 def methods(registry: Sequence[Method]) -> None:
-    """Print three lines per method: name, when it acts and its strengths; what it is; what it may see."""
+    """Print some lines per method: name, when it acts and its strengths; what it is; what it may see; its facts."""
     for method in registry:
         grid = method.strength.grid()
         swept = f"{method.strength.name} = 0, {grid[1]:.3g} … {grid[-1]:.3g} ({len(grid)} strengths)"
         extra = f" (needs pip install 'evenrank[{EXTRA_OF.get(method.extra, method.extra)}]')" if method.extra else ""
-        line(f"{method.name:<18} {method.kind:<15}  {swept}\n    {method.title}{extra}\n    {method.sees}")
+        line(f"{method.name:<20} {method.kind:<15}  {swept}\n    {method.title}{extra}\n    {method.sees}")
+        line(f"    guarantee: {method.facts.guarantee}\n    cost: {method.facts.cost}; {method.facts.reference}")
 
 
 WRITERS: dict[str, Callable[[Any, BytesIO], Any]] = {

@@ -15,8 +15,9 @@ from evenrank.cli import common, options, show
 from evenrank.cli.guard import Output
 from evenrank.errors import ConfigError
 from evenrank.extras import require
+from evenrank.methods.families import FAIRNESS
 from evenrank.methods.method import POST, Method, refusals
-from evenrank.methods.registry import FAIRNESS, METHODS
+from evenrank.methods.registry import METHODS
 from evenrank.methods.reranked import RerankedRanker
 from evenrank.notions import SCOPES
 from evenrank.targets import TARGETS

@@ -102,6 +102,25 @@ class Sees:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """What is known of a method in general.
+
+    Attributes
+    ----------
+    guarantee : str
+        What holds of its lists, and whether always, on average or with some probability.
+    cost : str
+        How its work grows.
+    reference : str
+        Where it was published.
+    """
+
+    guarantee: str
+    cost: str
+    reference: str
+
+
+@dataclass(frozen=True)
 class Strength:
     """The knob that a sweep turns.
 
@@ -177,6 +196,10 @@ class Method:
         The optional dependency it needs.
     saves : bool
         Its ranker has a model file.
+    direct : bool
+        It re-ranks scores as they are, without having been fitted.
+    facts : Facts
+        Its guarantee, its cost and its reference.
     with_settings : Mapping[str, Any]
         Parameters besides, where the user sets options of the library's own: it shall warn of those it does not know.
     """
@@ -200,6 +223,8 @@ class Method:
     in_turn: bool = False
     extra: str = ""
     saves: bool = True
+    direct: bool = False
+    facts: Facts = field(kw_only=True)
     with_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def ranker_class(self) -> Any:

@@ -101,7 +101,8 @@ class RerankedRanker:
         def train_scores(train: RankingData, test: RankingData) -> NDArray[np.float64]:
             return np.asarray(deepcopy(self.base).fit(train).predict(test))
 
-        self.reranker.fit(crossfit_scores(data, train_scores), data)
+        learns = getattr(self.reranker, "learns", True)
+        self.reranker.fit(crossfit_scores(data, train_scores) if learns else None, data)
         self.base.fit(data)
         return self
 

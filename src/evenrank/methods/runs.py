@@ -17,6 +17,7 @@ from evenrank.linear.path import FairnessPath, fairness_path
 from evenrank.methods.crossfit import crossfit_scores
 from evenrank.methods.method import ANY, Method, Part, Task, larger_group, refusals
 from evenrank.rankers.matching import protected_code
+from evenrank.rerankers.chances import shared_chances
 from evenrank.rerankers.scored_lists import ScoredLists
 
 
@@ -141,6 +142,46 @@ def offset(method: Method, task: Task) -> Iterator[Part]:
             if method.sees.other_lists:
                 reranker = reranker.adapt_lists(to_rank)
             yield Part(grouping, notion, k, reranker.along(to_rank, task.strengths))
+
+
+def prefixes(method: Method, task: Task) -> Iterator[Part]:
+    """Re-rank the strength-0 model's scores so that prefixes have shares of the groups of the training rows."""
+    own, _, plain = _base_scores(task, ("significance", "adjust"), learns=False)
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        reranker = method.ranker_class()(**method.fixed, **own).fit(None, train)
+        for k in task.ks:
+            columns = [reranker.at(strength).rerank(plain, test, k) for strength in task.strengths.tolist()]
+            yield Part(grouping, ANY, k, np.stack(columns, axis=1))
+
+
+def exposed(method: Method, task: Task) -> Iterator[Part]:
+    """Draw one ranking of each list; relevance is estimated from the scores, as the training rows say."""
+    own, trained, plain = _base_scores(task, ("slack",))
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        merit = _merits(trained, train, plain, test)
+        columns = []
+        for strength in task.strengths.tolist():
+            ranker = method.ranker_class()(strength=strength, **method.fixed, **own)
+            columns.append(ranker.rerank(merit, test, seed=task.seed) if strength else plain)
+        yield Part(grouping, ANY, None, np.stack(columns, axis=1))
+
+
+def attention(method: Method, task: Task) -> Iterator[Part]:
+    """Serve the test lists in turn; the strength is the part of the best quality that need not be kept."""
+    _, trained, plain = _base_scores(task, ())
+    merit = _merits(trained, task.train[0], plain, task.test[0])
+    scores = [
+        method.ranker_class()(theta=1 - strength).serve(merit, task.test[0]) if strength else plain
+        for strength in task.strengths.tolist()
+    ]
+    for grouping in range(len(task.train)):
+        yield Part(grouping, ANY, None, np.stack(scores, axis=1))
+
+
+def _merits(trained: NDArray[Any], train: RankingData, plain: NDArray[Any], test: RankingData) -> NDArray[np.float64]:
+    """The chance of being relevant that each test score stands for; scores are in the caller's row order."""
+    chances = shared_chances(np.asarray(train.to_stored(trained), float), train)
+    return np.asarray(chances(np.asarray(plain, float)))
 
 
 def mapped(method: Method, task: Task) -> Iterator[Part]:

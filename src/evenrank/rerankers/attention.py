@@ -1,4 +1,4 @@
-"""`EquityOfAttention`: over many lists every item gets attention in proportion to its relevance (Biega et al., 2018)."""
+"""`EquityOfAttention`: over many lists, attention in proportion to relevance for every item (Biega et al., 2018)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ VERSION = 1
 class EquityOfAttention:
     """A re-ranker of lists that are served one by one, which keeps what every item got and what it deserved.
 
-    In each list relevance adds up to 1, and so does the attention of its places, p(1 − p)^(place − 1) for the first k. The
-    next list is the order after which Σ |attention − relevance| over all lists so far is least, as long as DCG@k stays
-    at θ of the best or above.
+    In each list relevance adds up to 1, and so does the attention of its places, p(1 − p)^(place − 1) for the first k.
+    The next list is the order after which Σ |attention − relevance| over all lists so far is least, as long as DCG@k
+    stays at θ of the best or above.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class EquityOfAttention:
         """Σ |attention − relevance| over all items, of the lists served so far."""
         return sum(abs(self.attention[item] - self.relevance[item]) for item in self.attention)
 
-    def rank(self, relevance: ArrayLike, items: Sequence[Hashable]) -> NDArray[np.int64]:
+    def rank(self, relevance: ArrayLike, items: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.int64]:
         """Order one list, and count it as served.
 
         Parameters
@@ -91,7 +91,9 @@ class EquityOfAttention:
         if len(set(names)) != len(names):
             raise DataError("an item can stand in a list only once; items holds an id twice.")
         if (deserved < 0).any() or not deserved.sum() > 0:
-            raise DataError(f"relevance must be at least 0 and not all 0; got {deserved.min():g} to {deserved.max():g}.")
+            raise DataError(
+                f"relevance must be at least 0 and not all 0; got {deserved.min():g} to {deserved.max():g}."
+            )
         deserved = deserved / deserved.sum()
         owed = np.array([self.relevance.get(name, 0.0) - self.attention.get(name, 0.0) for name in names]) + deserved
         given = self._attention(len(names))
@@ -106,7 +108,7 @@ class EquityOfAttention:
         self.served += 1
         return order
 
-    def rerank(self, scores: ArrayLike, data: RankingData) -> Floats:
+    def rerank(self, scores: ArrayLike, data: RankingData, k: int | None = None) -> Floats:
         """Serve all lists, in the order in which they first appear in the data.
 
         Parameters
@@ -115,19 +117,34 @@ class EquityOfAttention:
             Relevance as it is estimated, (n,), at least 0, in the caller's row order.
         data : RankingData
             The rows, with item ids, by which an item is known again.
+        k : int, optional
+            Instead of the re-ranker's own, if it has served no list yet.
 
         Returns
         -------
         ndarray
             Scores of the new order (minus the new rank), (n,), in the caller's row order.
         """
-        stored = as_floats(one_column(scores, data), "scores")
+        if k is not None and not self.served:
+            self.k = check_k(k)
+        if k not in (None, self.k):
+            raise ConfigError(f"this one counts the top {self.k}; got k={k}. Make one with EquityOfAttention(k={k}).")
         if data.item_ids is None:
-            raise DataError("EquityOfAttention knows items by their ids; the data has none. Name the column of the item.")
-        names = np.array(data.item_ids.tolist(), object)
+            raise DataError(
+                "EquityOfAttention knows items by their ids; the data has none. Name the column of the item."
+            )
+        return self.serve(scores, data)
+
+    def serve(self, scores: ArrayLike, data: RankingData) -> Floats:
+        """Do the same; without item ids every row is an item of its own, which meets once."""
+        stored = as_floats(one_column(scores, data), "scores")
+        ids = range(data.n_rows) if data.item_ids is None else data.item_ids.tolist()
+        names = np.array(list(ids), object)
         out = np.empty(data.n_rows)
         for rows, _ in lists_of(stored, data):
-            out[rows[self.rank(stored[rows], names[rows])]] = -1.0 - np.arange(len(rows))
+            # A list without any relevance says nothing of what its items deserve, and is served as it is.
+            order = self.rank(stored[rows], names[rows]) if stored[rows].any() else np.arange(len(rows))
+            out[rows[order]] = -1.0 - np.arange(len(rows))
         return data.to_caller(out)
 
     # ------------------------------------------------------------------ states
@@ -160,7 +177,9 @@ class EquityOfAttention:
         """
         try:
             if state["equity_of_attention"] != VERSION:
-                raise DataError(f"this state is of version {state['equity_of_attention']!r}; this evenrank knows {VERSION}.")
+                raise DataError(
+                    f"this state is of version {state['equity_of_attention']!r}; this evenrank knows {VERSION}."
+                )
             ranker = cls(**{name: state[name] for name in PARAMETERS})
             check_number(state["served"], "served", least=0, whole=True)
             for item, got, deserved in state["items"]:
@@ -168,7 +187,9 @@ class EquityOfAttention:
                 check_number(deserved, "an item's relevance", least=0)
                 ranker.attention[item], ranker.relevance[item] = float(got), float(deserved)
         except (KeyError, TypeError, ValueError, ConfigError) as error:
-            raise DataError(f"this is not a whole state of EquityOfAttention: {error}. Keep what state() gives.") from None
+            raise DataError(
+                f"this is not a whole state of EquityOfAttention: {error}. Keep what state() gives."
+            ) from None
         ranker.served = state["served"]
         return ranker
 
@@ -206,7 +227,7 @@ class EquityOfAttention:
         """The attention of each place, (n,), which adds up to 1."""
         weights = self.p * (1.0 - self.p) ** np.arange(n)
         weights[self._depth(n) :] = 0.0
-        return weights / weights.sum()
+        return np.asarray(weights / weights.sum())
 
 
 def _with_quality(
@@ -229,7 +250,7 @@ def _with_quality(
     rows = [
         coo_array((ones, (item, every)), shape=(n, n * k)),
         coo_array((ones, (place, every)), shape=(k, n * k)),
-        coo_array(((gain[:, None] * discount).ravel()[None, :])),
+        coo_array((gain[:, None] * discount).ravel()[None, :]),
     ]
     lower = np.r_[np.zeros(n), np.ones(k), least]
     upper = np.r_[np.ones(n), np.ones(k), np.inf]

@@ -1,6 +1,6 @@
-"""The tree of minima that several protected groups must reach (Zehlike et al., 2022), and how often a fair list fails it.
+"""The tree of minima that several protected groups must reach, and how often a fair list fails it.
 
-Groups of a fair list are drawn with shares p, so that the numbers X of protected items among the first j are multinomial.
+Groups of a fair list are drawn with shares p, so the numbers X of protected items among the first j are multinomial.
 Minima m are in order at j if P(X ≤ m), no group having more than its minimum, is above the significance. A node keeps
 its minima at the next place while they are in order; else each group's minimum may be the one that rises.
 

@@ -23,8 +23,8 @@ RULES = ("greedy", "cons", "relaxed", "const_sort")
 class DetRanker(ScoreReranker):
     """A re-ranker: scores in, scores of a new order out.
 
-    With share t a group should have at least ⌊k·t⌋ of the first k items, for every k. A group that is below gets the next
-    place. Where none is, the rules differ.
+    With share t a group should have at least ⌊k·t⌋ of the first k items, for every k. A group that is below gets the
+    next place. Where none is, the rules differ.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class DetRanker(ScoreReranker):
         quality.
     target : mapping, sequence or str
         The share of each group by its label, or in the order of the data's groups; groups left out have no minimum, and
-        shares may add up to less than 1. "equal": equal shares. "data": the groups' shares of the data, those of `fit` if
-        it was called.
+        shares may add up to less than 1. "equal": equal shares. "data": the groups' shares of the data, those of `fit`
+        if it was called.
         Shares count as decimals are written, so 0.58 of 50 places are 29.
     strength : float
         Ask for this part of each share; 0 leaves the order alone.
@@ -56,9 +56,7 @@ class DetRanker(ScoreReranker):
     array([-1., -3., -2., -4.])
     """
 
-    def __init__(
-        self, rule: str = "const_sort", target: of_groups.Target = "data", strength: float = 1.0
-    ) -> None:
+    def __init__(self, rule: str = "const_sort", target: of_groups.Target = "data", strength: float = 1.0) -> None:
         self.rule, self.target, self.strength = rule, target, strength
         choose(rule, RULES, what="rule")
         of_groups.check_target(target)
@@ -155,7 +153,7 @@ class DetRanker(ScoreReranker):
         good = len(shares) == len(pairs) == len(groups) and all(0 <= share <= 1 for share in shares)
         if not good or sum(shares) > 1 + of_groups.ROUNDING:
             raise DataError(
-                f"{name}: 'shares' must have a fraction from 0 to 1 per group, adding up to at most 1; got {pairs!r:.80}."
+                f"{name}: 'shares' must be a fraction per group, from 0 to 1, at most 1 in all; got {pairs!r:.80}."
             )
         reranker.target_, reranker.group_names_ = dict(zip(groups, shares, strict=True)), groups
         return reranker

@@ -1,4 +1,4 @@
-"""`ExposureRanker`: random rankings of most expected quality among those whose exposure is fair (Singh and Joachims, 2018)."""
+"""`ExposureRanker`: random rankings of most quality among those of fair exposure (Singh and Joachims, 2018)."""
 
 from __future__ import annotations
 
@@ -98,6 +98,8 @@ class ExposureRanker:
         How far the groups' values may be apart; not for "individual".
     k : int, optional
         Only the first k places have exposure, 1/log2(1 + place) each; None: all.
+    strength : float
+        The part of the way from the order by merit, which 0 leaves alone, to the constraint.
 
     Examples
     --------
@@ -106,15 +108,19 @@ class ExposureRanker:
     ([[0, 2, 1, 3], [2, 0, 3, 1]], [0.5, 0.5])
     """
 
-    def __init__(self, constraint: str = "parity", slack: float = 0.0, k: int | None = None) -> None:
-        self.constraint, self.slack, self.k = constraint, slack, k
+    def __init__(
+        self, constraint: str = "parity", slack: float = 0.0, k: int | None = None, strength: float = 1.0
+    ) -> None:
+        self.constraint, self.slack, self.k, self.strength = constraint, slack, k, strength
+        check_number(strength, "strength", least=0, most=1)
         choose(OTHER_NAMES.get(constraint, constraint), CONSTRAINTS, what="constraint")
         check_number(slack, "slack", least=0)
         if k is not None:
             check_k(k)
 
     def __repr__(self) -> str:
-        return f"ExposureRanker(constraint={self.constraint!r}, slack={self.slack!r}, k={self.k!r})"
+        own = {name: getattr(self, name) for name in ("constraint", "slack", "k", "strength")}
+        return f"ExposureRanker({', '.join(f'{name}={value!r}' for name, value in own.items())})"
 
     def solve(self, merit: ArrayLike, groups: ArrayLike) -> StochasticRanking:
         """Find the rankings of one list.
@@ -178,20 +184,22 @@ class ExposureRanker:
             short += not mixture.feasible
         if short:
             warnings.warn(
-                f"in {short} of {data.n_queries} lists no mixture of rankings meets {self.constraint}; the nearest was taken. "
-                "A larger slack can be met",
+                f"in {short} of {data.n_queries} lists no mixture of rankings meets {self.constraint}; the nearest was "
+                "taken. A larger slack can be met",
                 DataWarning,
                 stacklevel=2,
             )
         return out
 
-    def rerank(self, scores: ArrayLike, data: RankingData, *, seed: int = 0) -> Floats:
+    def rerank(self, scores: ArrayLike, data: RankingData, k: int | None = None, *, seed: int = 0) -> Floats:
         """Draw one ranking of each list.
 
         Parameters
         ----------
         scores, data
             As for `mixtures`.
+        k : int, optional
+            Instead of the re-ranker's own.
         seed : int
             The source of chance; another seed is another request.
 
@@ -202,8 +210,9 @@ class ExposureRanker:
         """
         check_number(seed, "seed", least=0, whole=True)
         rng = np.random.default_rng(seed)
+        ranker = self if k is None else ExposureRanker(self.constraint, self.slack, k, self.strength)
         place = np.empty(data.n_rows, np.int64)
-        for begin, mixture in zip(data.query_ptr[:-1].tolist(), self.mixtures(scores, data), strict=True):
+        for begin, mixture in zip(data.query_ptr[:-1].tolist(), ranker.mixtures(scores, data), strict=True):
             ranking = mixture.sample(rng)
             place[begin + ranking] = np.arange(len(ranking))
         return data.to_caller(-1.0 - place)
@@ -251,7 +260,7 @@ class ExposureRanker:
         name = OTHER_NAMES.get(self.constraint, self.constraint)
         if name != "parity" and (merit < 0).any():
             raise DataError(
-                f"merits must be at least 0 for {name}; got {merit.min():g}. Give probabilities of relevance instead of scores."
+                f"merits must be at least 0 for {name}; got {merit.min():g}. Give chances of relevance, not scores."
             )
         if name == "individual":
             return self._individual(merit, weights)
@@ -262,21 +271,31 @@ class ExposureRanker:
         group = code[group]
         worth = merit if name == "disparate_impact" else np.ones(len(merit))
         value = worth / np.append(total[counts], 1.0)[group]
-        mixture = solve(Program(merit, value, group, weights), float(self.slack))
-        return _with_exposure(mixture.rankings, mixture.probabilities, merit, weights, mixture.feasible, mixture.slack)
+        program = Program(merit, value, group, weights)
+        slack = float(self.slack)
+        if self.strength < 1 and len(counts):
+            apart = float(np.ptp(program.result(program.best(np.zeros(len(counts))))[1]))
+            slack = max(slack, self.strength * slack + (1 - self.strength) * apart)
+        mixture = solve(program, slack)
+        return _with_exposure(
+            mixture.rankings, mixture.probabilities, merit, weights, feasible=mixture.feasible, slack=mixture.slack
+        )
 
     def _individual(self, merit: Floats, weights: Floats) -> StochasticRanking:
-        if not merit.sum() > 0:
-            raise DataError('merits must not all be 0 for "individual": exposure is proportional to them.')
-        wanted = merit * (weights.sum() / merit.sum())
+        by_merit = np.argsort(-merit, kind="stable")
+        plain = np.empty(len(merit))
+        plain[by_merit] = weights
+        if not merit.sum() > 0:  # nothing to be proportional to
+            return _with_exposure(by_merit[None], np.ones(1), merit, weights, feasible=False, slack=np.nan)
+        wanted = self.strength * merit * (weights.sum() / merit.sum()) + (1 - self.strength) * plain
         nearest = project(wanted, weights)
         rankings, probabilities = decompose(nearest, weights)
         apart = float(np.abs(nearest - wanted).max())
-        return _with_exposure(rankings, probabilities, merit, weights, apart <= 1e-9, apart)
+        return _with_exposure(rankings, probabilities, merit, weights, feasible=apart <= 1e-9, slack=apart)
 
 
 def _with_exposure(
-    rankings: NDArray[np.int64], probabilities: Floats, merit: Floats, weights: Floats, feasible: bool, slack: float
+    rankings: NDArray[np.int64], probabilities: Floats, merit: Floats, weights: Floats, *, feasible: bool, slack: float
 ) -> StochasticRanking:
     exposure = np.zeros(len(merit))
     for ranking, probability in zip(rankings, probabilities, strict=True):

@@ -57,7 +57,7 @@ class Program:
         exposure[ranking] = self.weights
         known = self.group >= 0
         values = np.bincount(self.group[known], (self.value * exposure)[known], minlength=self.n_groups)
-        return float(self.utility @ exposure), values
+        return float(self.utility @ exposure), values.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

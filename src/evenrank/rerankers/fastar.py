@@ -7,6 +7,7 @@ which the exact failure probability of the whole table stays at or below the one
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,8 @@ class FAStar:
     ) -> None:
         self.p, self.significance, self.adjust = p, significance, adjust
         self.protected, self.reference = protected, reference
+        if isinstance(p, Mapping):
+            raise ConfigError(f"p must be one share, that of the protected group; got {p!r}. See MultinomialFAStar.")
         self._shares = np.atleast_1d(np.asarray(unmasked(p, "p"), dtype=float))
         for name, values in (("p", self._shares), ("significance", np.asarray(significance, dtype=float))):
             if values.size == 0 or not ((values > 0) & (values < 1)).all():

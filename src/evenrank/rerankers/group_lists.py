@@ -111,7 +111,7 @@ class GroupLists:
         query = data.query_of_row[of_known]
         of_list = np.searchsorted(query, np.arange(data.n_queries))
         rest = sequence[of_known] < 0
-        before = np.cumsum(rest) - rest
+        before: Ints = np.cumsum(rest) - rest
         offset = np.bincount(query[~rest], minlength=data.n_queries)
         has_some = of_list < len(of_known)
         offset[has_some] -= before[of_list[has_some]]

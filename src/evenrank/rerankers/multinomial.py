@@ -26,20 +26,20 @@ LARGEST = 30_000_000  # numbers in the table of probabilities
 class MultinomialFAStar(ScoreReranker):
     """A re-ranker: scores in, scores of a new order out.
 
-    A fair list of k items has its groups drawn with shares p. Every prefix is held to minima that such a list misses with
-    at most the probability asked for. Of several minima that would do, the likeliest path is taken.
+    A fair list of k items has its groups drawn with shares p. Every prefix is held to minima that such a list misses
+    with at most the probability asked for. Of several minima that would do, the likeliest path is taken.
 
     Parameters
     ----------
     p : mapping or sequence, optional
-        The share of each protected group by its label; groups not named are not protected. Or all shares in the order of
-        the data's groups, of which the first is not protected. None: the groups' shares of the data, those of `fit` if
-        it was called; the largest group is not protected.
+        The share of each protected group by its label; groups not named are not protected. Or all shares in the order
+        of the data's groups, of which the first is not protected. None: the groups' shares of the data, those of `fit`
+        if it was called; the largest group is not protected.
     significance : float
         The probability with which a list drawn with these shares may fail.
     adjust : bool
-        Adjust the significance for testing every prefix: the largest at which the exact probability of failing is no more
-        than asked for.
+        Adjust the significance for testing every prefix: the largest at which the exact probability of failing is no
+        more than asked for.
     strength : float
         Ask for this part of each share; 0 leaves the order alone.
 
@@ -59,9 +59,11 @@ class MultinomialFAStar(ScoreReranker):
     True
     """
 
+    learns = False  # from scores
+
     def __init__(
         self,
-        p: Mapping[Any, float] | Sequence[float] | None = None,
+        p: Any = None,
         significance: float = 0.1,
         adjust: bool = True,
         strength: float = 1.0,
@@ -76,11 +78,11 @@ class MultinomialFAStar(ScoreReranker):
         by_group = p if isinstance(p, Mapping) else dict(enumerate(p))
         for label, share in by_group.items():
             check_number(share, f"the share of {label!r}", above=0, below=1)
-        total = sum(map(as_written, by_group.values()))
+        total = sum(map(as_written, by_group.values()), Fraction(0))
         if isinstance(p, Mapping) and total >= 1:
             raise ConfigError(
-                f"shares of protected groups must add up to less than 1; got {float(total):.6g}. Leave out the group that "
-                "is not protected."
+                f"shares of protected groups must add up to less than 1; got {float(total):.6g}. Leave out the group "
+                "that is not protected."
             )
         if not isinstance(p, Mapping) and (len(p) < 2 or abs(total - 1) > Fraction(1, 10**6)):
             raise ConfigError(f"shares of all groups must be two or more and add up to 1; got {float(total):.6g}.")
@@ -210,8 +212,8 @@ class MultinomialFAStar(ScoreReranker):
         Parameters
         ----------
         scores, data
-            As in `evenrank.interval`. Rows of unknown group keep their place. A group that runs out of items is left out
-            from there on. Ties go by item id (by row, without ids).
+            As in `evenrank.interval`. Rows of unknown group keep their place. A group that runs out of items is left
+            out from there on. Ties go by item id (by row, without ids).
         k : int, optional
             Fill the first k places so, and let the rest follow by score. None: as many as the longest list has.
 
@@ -254,7 +256,9 @@ class MultinomialFAStar(ScoreReranker):
             if len(shares) != len(pairs) or not all(0 < share < 1 for share in shares.values()):
                 raise ValueError
         except (ValueError, TypeError, IndexError, ZeroDivisionError):
-            raise DataError(f"{name}: 'protected' must be pairs of a group's number and its share. Was it edited?") from None
+            raise DataError(
+                f"{name}: 'protected' must be pairs of a group's number and its share. Was it edited?"
+            ) from None
         if sum(shares.values()) >= 1:
             raise DataError(f"{name}: the shares of 'protected' must add up to less than 1. Was it edited?")
         reranker.p_, reranker.group_names_ = shares, groups
