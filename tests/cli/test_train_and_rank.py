@@ -444,3 +444,50 @@ def test_an_offset_of_trees_is_learned_on_trees_of_other_queries(run, save, rows
     assert run("rank", save(rows.drop("relevance"), "new.csv"), "-m", "m.json", "-o", "ranked.csv").code == 0
     ranked = pl.read_csv("ranked.csv")
     assert ranked["score"].to_numpy() == pytest.approx(model.predict(data)[ranked["row"].to_numpy()])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["det_const_sort", "--target", "equal"],
+        ["det_cons", "--target", "{0}=0.5,{1}=0.25", "--strength", "0.8"],
+        ["fastar_multinomial", "--p", "{1}=0.3"],
+        ["exposure_parity", "--seed", "3"],
+    ],
+)
+def test_the_re_rankers_take_their_options(run, save, rows, given):
+    data = er.RankingData.from_frame(rows, item="item")
+    scored = rows.with_columns(score=pl.Series(data.to_caller(np.asarray(data.features, float).sum(axis=1))))
+    path = save(scored, "rows.csv")
+    names = [str(name) for name in data.group_names]
+    given = [part.format(*names) for part in given]
+    assert run("rank", path, "-o", "out.csv", "--score", "score", "--k", 4, "--method", *given).code == 0
+    ranked = pl.read_csv("out.csv")
+    score = scored["score"].to_numpy()
+    rankers = {
+        "det_const_sort": lambda: er.DetRanker("const_sort", "equal").rerank(score, data, 4),
+        "det_cons": lambda: er.DetRanker("cons", [0.5, 0.25], 0.8).rerank(score, data, 4),
+        "fastar_multinomial": lambda: er.MultinomialFAStar({data.group_names[1]: 0.3}).rerank(score, data, 4),
+        "exposure_parity": lambda: er.ExposureRanker("parity").rerank(score, data, 4, seed=3),
+    }
+    assert ranked["score"].to_numpy() == pytest.approx(rankers[given[0]]()[ranked["row"].to_numpy()])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            ["det_cons", "--target", "most"],
+            "--target must be data, equal, or shares of groups as a=0.5,b=0.3; got 'most'",
+        ),
+        (["fastar", "--p", "half"], "--p must be a number, or shares of groups as a=0.5,b=0.3; got 'half'"),
+        (["fastar", "--p", "b=0.3"], "p must be one share, that of the protected group"),
+        (["det_cons", "--p", "0.3"], "--p is not for --method det_cons"),
+        (["exposure_impact"], "merits must be at least 0 for disparate_impact"),
+    ],
+)
+def test_the_re_rankers_options_are_checked(run, save, rows, given, message):
+    path = save(rows.with_columns(score=pl.Series(np.linspace(-1, 1, len(rows)))), "rows.csv")
+    result = run("rank", path, "--score", "score", "--method", *given)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert message in result.err

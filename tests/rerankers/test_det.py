@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import evenrank as er
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.rankers.content import DIGEST, digest
 from evenrank.rerankers.det import RULES, DetRanker
+from evenrank.rerankers.multinomial import MultinomialFAStar
 from golden import golden
 
 
@@ -202,3 +207,46 @@ def test_data_is_checked() -> None:
     with pytest.raises(DataError, match=r"nan|NaN|finite"):
         DetRanker().rerank([1, np.nan], as_data(list("ab")))
     assert reranked(DetRanker(), [2.0, 1.0], as_data(["a", "a"])) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "ranker", [DetRanker("cons", {"a": 0.4, "b": 0.5}), DetRanker("const_sort"), MultinomialFAStar()]
+)
+def test_a_file_gives_the_same_re_ranker(tmp_path: Path, ranker: Any) -> None:
+    rng = np.random.default_rng(4)
+    data = as_data(rng.choice(list("aaab"), 40), np.repeat(range(4), 10))
+    score = rng.standard_normal(40) + (data.to_caller(data.group) == 0)
+    ranker.fit(None, data).save(tmp_path / "m.json")
+    again = er.load(tmp_path / "m.json")
+    other = as_data(rng.choice(list("ab"), 40), np.repeat(range(4), 10))
+    assert np.array_equal(again.rerank(score, other, 6), ranker.rerank(score, other, 6))
+    content = json.loads((tmp_path / "m.json").read_text())
+    key = "shares" if "shares" in content else "protected"
+    for wrong in ([[2, 1]] * 2, [[0, "2/3"]] * 3, "x", [[1, 0], [1, 2]], [["0", 1]]):
+        damaged = content | {key: wrong}
+        damaged[DIGEST] = digest(damaged)
+        (tmp_path / "bad.json").write_text(json.dumps(damaged))
+        with pytest.raises(DataError, match=r"bad\.json"):
+            er.load(tmp_path / "bad.json")
+
+
+def test_sweeps_run_them_on_the_base_ranker_s_scores() -> None:
+    data = er.datasets.german_credit("age", lists=20, items=10)
+    folds = np.arange(data.n_queries) % 2
+    names = ["det_const_sort", "det_greedy", "fastar_multinomial", "exposure_parity", "exposure_individual"]
+    result = er.sweep(data, [*names, "equity_of_attention"], ["dp"], ks=[3], folds=folds, strengths=[0.0, 1.0])
+    train, test = data.take(folds != 0), data.take(folds == 0)
+    plain = er.fairness_path(train, "dp", [0.0]).scores(test)[:, 0]
+    expected = {
+        "det_const_sort": DetRanker("const_sort").fit(None, train).rerank(plain, test, 3),
+        "fastar_multinomial": MultinomialFAStar().fit(None, train).rerank(plain, test, 3),
+    }
+    for trial in result.trials():
+        if trial.fold == 0 and (trial.strength == 0 or trial.method in expected):
+            scores = plain if trial.strength == 0 else expected[trial.method]
+            assert trial.values["demographic_parity@3"] == pytest.approx(er.measure(scores, test, ["dp@3"])["dp@3"])
+
+
+def test_every_method_says_what_it_guarantees_and_where_it_is_from() -> None:
+    for method in er.METHODS.values():
+        assert all((method.facts.guarantee, method.facts.cost, method.facts.reference)), method.name

@@ -182,7 +182,7 @@ class ExposureRanker:
                 )
             )
             short += not mixture.feasible
-        if short:
+        if short and self._needs_groups:
             warnings.warn(
                 f"in {short} of {data.n_queries} lists no mixture of rankings meets {self.constraint}; the nearest was "
                 "taken. A larger slack can be met",
