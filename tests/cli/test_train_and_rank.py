@@ -491,3 +491,15 @@ def test_the_re_rankers_options_are_checked(run, save, rows, given, message):
     result = run("rank", path, "--score", "score", "--method", *given)
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert message in result.err
+
+
+def test_what_knows_items_only_needs_no_group(run, save, rows):
+    scored = rows.drop("group", "relevance").with_columns(score=pl.Series(np.linspace(0, 1, len(rows))))
+    path = save(scored, "rows.csv")
+    for method in (["equity_of_attention", "--theta", "0.9"], ["exposure_individual"]):
+        assert run("rank", path, "-o", "out.csv", "--score", "score", "--k", 3, "--method", *method).code == 0
+        ranked = pl.read_csv("out.csv").sort("qid", "rank")
+        assert (ranked.group_by("qid").agg(pl.col("rank").n_unique() == pl.len())["rank"]).all()
+    result = run("rank", path, "--score", "score", "--method", "det_cons")
+    assert result.code == 2
+    assert "group column 'group' is not in the data" in result.err

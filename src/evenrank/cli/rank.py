@@ -113,13 +113,14 @@ def rank(
             kind = type(ranker).__name__
             raise ConfigError(f"{model} holds a {kind} alone, which gives no scores. Make one with evenrank train.")
     wanted: list[str] = [score or "score"] if ranker is None else list(ranker.feature_names_)
+    by_group = reranker is not None and reranker.sees.group_at_serving
     aware = getattr(ranker, "group_offset_", None) is not None or getattr(ranker, "needs_groups", False)
     data, has_relevance = common.read_ranked_rows(
         file,
         {"features": f"{model} was trained with it: rank rows that have the {len(wanted)} features."},
         optional=[
             *(["relevance"] if relevance is None else []),
-            *(["group"] if group is None and not aware and method is None else []),
+            *(["group"] if group is None and not aware and not by_group else []),
         ],
         query=query,
         item=item,
@@ -131,7 +132,8 @@ def rank(
     with quiet():
         scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)
     if reranker is not None:
-        common.need_groups(data, file, "Name the group column with --group.")
+        if by_group:
+            common.need_groups(data, file, "Name the group column with --group.")
         if protected is not None:
             chosen["protected"] = options.label(protected, data.group_names)
         for name, words in SHARES.items():
