@@ -568,3 +568,12 @@ def test_the_mended_journal_is_locked(run, monkeypatch):
 
 def test_random_damage():
     assert run_folders.run(60, seed=12) == []
+
+
+def test_a_journal_that_is_a_link_to_itself_is_no_run_to_go_on_with(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "config.json").mkdir()
+    (folder / "journal.jsonl").symlink_to("journal.jsonl")
+    with pytest.raises(ConfigError, match="exists and is not a run folder"):
+        er.sweep(DATA, out=folder, **ASKED)

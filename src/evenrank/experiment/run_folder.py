@@ -276,7 +276,7 @@ class RunFolder:
         if self.path.is_dir():
             present = set(self.path.iterdir()) - set(self._parts())
             journal = self.path / JOURNAL
-            begun = journal in present and not journal.stat().st_size and present <= {journal, self.path / EXAMPLES}
+            begun = journal.is_file() and not journal.stat().st_size and present <= {journal, self.path / EXAMPLES}
             if not present or begun:
                 return
         raise ConfigError(f"{self.path}: exists and is not a run folder. Name a new or an empty folder.")
