@@ -265,3 +265,17 @@ def test_a_sweep_has_it_as_a_method() -> None:
     one, two = (result.curve("demographic_parity", 3, method=name) for name in ("amortized", "centered"))
     assert one.violation[0] == two.violation[0]
     assert one.violation[1] != two.violation[1]
+
+
+def test_beyond_the_path_scores_go_on_in_the_same_direction():
+    data = er.datasets.german_credit("age", lists=20, items=10)
+    folds = np.arange(data.n_queries) % 2
+    lengths = [0.0, 0.5, 1.0, 1.25]
+    result = er.sweep(data, ["centered_beyond"], ["dp"], ks=[3], folds=folds, strengths=lengths)
+    train, test = data.take(folds != 0), data.take(folds == 0)
+    path = er.fairness_path(train, "dp", [0.0, 1e6], target="centered", loss="pairwise").scores(test)
+    for trial in result.trials():
+        if trial.fold == 0:
+            scores = path[:, 0] + trial.strength * (path[:, 1] - path[:, 0])
+            assert trial.values["demographic_parity@3"] == pytest.approx(er.measure(scores, test, ["dp@3"])["dp@3"])
+            assert trial.values["ndcg@3"] == pytest.approx(er.measure(scores, test, ["ndcg@3"])["ndcg@3"])

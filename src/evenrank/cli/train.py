@@ -163,7 +163,9 @@ def _method(method: str | None, scope: str | None, model: str) -> tuple[Method, 
     if scope is not None:
         choose(scope, SCOPES, what="--scope")
     if method is not None and choose(method, METHODS, what="--method") not in TRAINED:
-        raise ConfigError(f"{method} re-ranks and has nothing to train. Use evenrank rank --method {method}.")
+        if METHODS[method].direct:
+            raise ConfigError(f"{method} re-ranks and has nothing to train. Use evenrank rank --method {method}.")
+        raise ConfigError(f"{method} has no model file; it is for evenrank sweep and evenrank bench.")
     of_model = [name for name in TRAINED if METHODS[name].model == model]
     if method is None:
         return METHODS[scope if scope in of_model else of_model[0]], None

@@ -31,7 +31,12 @@ def part_grid() -> NDArray[np.float64]:
 
 def path_end(train: RankingData) -> float:
     """Give a strength far beyond α*, from which on an exact path is constant."""
-    return 1e6
+    return runs.PATH_END
+
+
+def beyond_grid() -> NDArray[np.float64]:
+    """List parts of the way from strength 0 to α*, and up to a quarter beyond."""
+    return np.array([0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25])
 
 
 def protected_share(train: RankingData) -> float:
@@ -58,6 +63,7 @@ def whole_change(train: RankingData) -> float:
 
 WEIGHT = "weight of evenness in training"
 ALPHA = Strength("alpha", WEIGHT, strength_grid, full=path_end, full_meaning="α*: the training gap is 0")
+BEYOND = Strength("length", "part of the way to α*, where the training gap is 0, or beyond it", beyond_grid, most=2)
 GAMMA = Strength("gamma", WEIGHT, strength_grid)
 PUSH = Strength(
     "gain", "how hard the running gap is pushed back", gain_grid, full=default_gain, full_meaning="its default"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evenrank.methods import runs
 from evenrank.methods.families import (
     ADAPTS,
     AWARE,
+    BEYOND,
     BLIND,
     DELTR_FACTS,
     FAIRNESS,
@@ -60,6 +63,19 @@ METHODS = {
             "as centered, trained on differences within queries",
             target="centered",
             loss="pairwise",
+        ),
+        replace(
+            regularized(
+                "centered_beyond",
+                "centered, beyond α*",
+                "as centered_pairwise, going on beyond α* in the direction that led there",
+                target="centered",
+                loss="pairwise",
+            ),
+            strength=BEYOND,
+            run=runs.beyond,
+            settings=("ridge", "fit_intercept"),
+            saves=False,
         ),
         deltr("deltr", "DELTR", "ListNet with a penalty on disparate exposure"),
         deltr("deltr_aware", "DELTR, group seen", "DELTR with the protected flag as a feature", aware=True),

@@ -21,6 +21,9 @@ from evenrank.rankers.matching import protected_code
 from evenrank.rerankers.chances import shared_chances
 from evenrank.rerankers.scored_lists import ScoredLists
 
+# A strength far beyond α*, from which on an exact path is constant.
+PATH_END = 1e6
+
 
 def regularized(method: Method, task: Task) -> Iterator[Part]:
     """Train all groupings, notions and strengths together.
@@ -44,6 +47,14 @@ def regularized(method: Method, task: Task) -> Iterator[Part]:
     for number, (grouping, notion) in enumerate(parts):
         models = slice(number * size, (number + 1) * size)
         yield Part(grouping, notion, None, _some(path, models).scores(task.test[grouping]))
+
+
+def beyond(method: Method, task: Task) -> Iterator[Part]:
+    """Go from strength 0 towards α*, where the exact path ends, and beyond it, as far as the strength says."""
+    ends = replace(task, strengths=np.array([0.0, PATH_END]), solver="exact")
+    for part in regularized(method, ends):
+        start, end = part.scores[:, :1], part.scores[:, 1:]
+        yield replace(part, scores=start + (end - start) * task.strengths)
 
 
 def group_aware(method: Method, task: Task) -> Iterator[Part]:
