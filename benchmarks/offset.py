@@ -45,7 +45,9 @@ def main() -> None:
     options = common.parser(__doc__).parse_args()
     common.start("Offsets", [], threads=options.threads)
     rows = 100_000 if options.quick else 1_000_000
-    common.table(["", "processor time", "smallest eop@3"], [line for length in (5, 10, 50, 116) for line in race(rows, length)])
+    common.table(
+        ["", "processor time", "smallest eop@3"], [line for length in (5, 10, 50, 116) for line in race(rows, length)]
+    )
 
 
 if __name__ == "__main__":
