@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from evenrank.errors import DataError
+from evenrank.methods import score_column
 from evenrank.methods.method import IN, POST
 from evenrank.methods.registry import METHODS
-from evenrank.methods import score_column
 from evenrank.methods.reranked import KIND, RerankedRanker
 from evenrank.methods.score_column import ScoreColumn
 from evenrank.rankers import model_file
