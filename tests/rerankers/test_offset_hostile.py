@@ -93,3 +93,25 @@ def test_a_part_of_the_way_never_raises_the_gap():
         capped += any("would not lower it; all are 0" in str(each.message) for each in said)
         assert offset.gap_after_ <= offset.gap_before_ + 1e-12
     assert capped
+
+
+@pytest.mark.parametrize(
+    "reranker",
+    [er.GroupOffset("dp", 3), er.QuantileMatch(), er.EqualOpportunityTransform(), er.FairController("dp", 3)],
+)
+def test_data_without_groups_or_in_the_wrong_place_is_one_clear_line(reranker):
+    data = er.RankingData.from_arrays(np.zeros((6, 0)), [0, 1] * 3, ["a", "b"] * 3, [0] * 6)
+    scores, name = np.arange(6.0), type(reranker).__name__
+    for rows, words in (
+        (scores, f"{name} takes scores and then a RankingData; got ndarray"),
+        (data.with_group(["a"] * 6), f"{name} needs two groups; the data has 'a'"),
+        (data.with_group(None), f"{name} needs two groups; the data has none"),
+    ):
+        with pytest.raises(er.DataError, match=words):
+            reranker.fit(scores, rows)
+
+
+def test_a_controller_that_serves_rows_without_groups_says_so():
+    data = er.RankingData.from_arrays(np.zeros((2, 0)), [0, 1], None, [0, 0])
+    with pytest.raises(er.DataError, match="FairController needs group labels; the data has none"):
+        er.FairController("dp", 1).rerank([1.0, 2.0], data)
