@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 Sums = tuple[list[list[float]], list[list[float]]]
 Values = NDArray[np.float64] | None
-FEW = 16  # items that a loop adds up faster than an array does
 
 
 def sums_of(notion: str, value: str) -> Callable[..., Sums]:
@@ -60,12 +59,6 @@ def _odds(
     groups: NDArray[np.int64], gives: Values, relevant: NDArray[np.float64], count: list[float], mass: list[float]
 ) -> Sums:
     """The irrelevant stratum is what is not of the relevant one."""
-    if gives is None and len(groups) <= FEW:
-        to_relevant, to_others = [0.0] * len(count), [0.0] * len(count)
-        for group, chance in zip(groups.tolist(), relevant.tolist(), strict=True):
-            to_relevant[group] += chance
-            to_others[group] += 1.0 - chance
-        return [to_others, to_relevant], [list(map(sub, count, mass)), mass]
     (to_relevant,), _ = _opportunity(groups, gives, relevant, count, mass)
     to_all = np.bincount(groups, gives, len(count)).tolist()
     return [list(map(sub, to_all, to_relevant)), to_relevant], [list(map(sub, count, mass)), mass]
