@@ -405,6 +405,42 @@ def test_a_reranked_model_is_one_file_that_ranks_rows_without_labels(run, save, 
     assert run("rank", path, "-m", "m.json", "--method", method).code == 2
 
 
+@pytest.mark.parametrize("method", ["offset", "offset_adaptive", "eopp_transform"])
+def test_a_reranker_is_fitted_to_a_column_of_scores_and_ranks_other_rows(run, save, rows, data, method):
+    mine = rows.select("qid", "item", "relevance", "group").with_columns(
+        mine=pl.Series(np.round(np.asarray(data.to_caller(np.asarray(data.features, float))).sum(axis=1), 3))
+    )
+    fair = ["--notion", "dp", "--target-k", 3, "--set", "shrink=false"] if method.startswith("offset") else []
+    trained = run("train", save(mine, "rows.csv"), "--score", "mine", "-o", "m.json", "--method", method, *fair)
+    assert (trained.code, trained.err) == (0, "")
+    assert "Fitted to the column 'mine'" in trained.out
+    new = mine.with_columns(mine=pl.col("mine") * 0.5 + 0.1).drop("relevance")
+    assert run("rank", save(new, "new.csv"), "-m", "m.json", "-o", "ranked.parquet").code == 0
+    ranked = pl.read_parquet("ranked.parquet").sort("row")
+    reranker = er.GroupOffset("dp", 3, shrink=False) if fair else er.EqualOpportunityTransform()
+    reranker.fit(mine["mine"].to_numpy(), data)
+    scores = new["mine"].to_numpy()
+    expected = (reranker.adapt(scores, data) if method == "offset_adaptive" else reranker).rerank(scores, data)
+    np.testing.assert_allclose(ranked["score"].to_numpy(), expected, atol=1e-9)
+
+
+def test_a_column_of_scores_is_for_rerankers_alone(run, save, rows):
+    path = save(rows.with_columns(mine=pl.lit(1.0)), "rows.csv")
+    for options, words in (
+        ([], "--score is for methods that re-rank scores; amortized trains its own"),
+        (["--method", "offset", "--features", "mine"], "leave out --features and --model"),
+        (["--method", "offset", "--ridge", 1], "--ridge is not for --method offset"),
+        (["--method", "offset", "--set", "depth=3"], "'depth' is not an option of offset"),
+    ):
+        result = run("train", path, "--score", "mine", "-o", "m.json", *options)
+        assert (result.code, result.err.count("\n")) == (2, 1)
+        assert words in result.err
+    result = run("train", path, "--score", "yours", "--method", "offset", "-o", "m.json")
+    assert result.code == 2
+    assert "Name the column of the scores with --score" in result.err
+    assert not Path("m.json").exists()
+
+
 def test_offsets_of_a_reranker_alone_give_no_scores(run, save, rows, data):
     er.GroupOffset("dp", 3, shrink=False).fit(data.relevance, data).save("alone.json")
     result = run("rank", save(rows, "rows.csv"), "-m", "alone.json")

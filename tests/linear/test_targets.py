@@ -133,7 +133,6 @@ def top_violation(ranker: Any, data: er.RankingData, name: str) -> float:
 
 @pytest.mark.parametrize("notion", ["dp", "eop", "eod"])
 @pytest.mark.parametrize("options", [{}, {"solver": "gd", "target": "topk", "learning_rate": 0.05, "max_iter": 200}])
-@pytest.mark.filterwarnings("ignore:gd diverged")  # at strengths that are tried, not taken
 def test_max_violation_is_met_by_the_weakest_strength(notion: str, options: dict[str, Any]) -> None:
     data = random_data(0, n=400, queries=40)
     free = top_violation(er.FairLinearRanker(notion, 0.0, **options).fit(data), data, f"{notion}@3")

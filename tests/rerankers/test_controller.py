@@ -320,6 +320,8 @@ def test_what_cannot_be_ranked_is_said_and_not_counted() -> None:
         ([np.inf, 1.0], ["a", "b"], "scores must be finite; item 0 has inf"),
         ([1.0], ["a", "b"], "one score and one group per item"),
         ([[1.0]], ["a"], "one score and one group per item"),
+        (["x", "y"], ["a", "b"], "one score and one group per item; got shape"),
+        ([1.0, 2.0], None, "one score and one group per item; got list and NoneType"),
         ([1.0], [("a",)], "a group must be a text or a number"),
     ):
         with pytest.raises(DataError, match=message):

@@ -25,6 +25,8 @@ from evenrank.targets import TARGETS
 TRAINED = [method.name for method in METHODS.values() if method.saves]
 MODELS = list(dict.fromkeys(METHODS[name].model for name in TRAINED if METHODS[name].model))
 LINEAR = MODELS[0]
+# Re-rankers that are fitted to scores.
+FITTED = [name for name in TRAINED if METHODS[name].kind == POST]
 # Parameters whose option has another name.
 OPTION_OF = {"k": "--target-k"}
 
@@ -68,6 +70,13 @@ def train(
     loss: Annotated[str | None, typer.Option(help="squared, pairwise or logistic.  [default: squared]")] = None,
     ridge: Annotated[float | None, options.numeric(help="Weight of the squared weights.  [default: 0]")] = None,
     group_aware: Annotated[bool, typer.Option("--group-aware", help="Let the model see the group.")] = False,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Fit a re-ranker to the scores in this column instead of training: {', '.join(FITTED)}.",
+            rich_help_panel=options.COLUMNS,
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="The model's own option, as n_estimators=50; repeatable.")
     ] = None,
@@ -100,17 +109,20 @@ def train(
         "group_aware": group_aware or None,
     }
     chosen = {name: value for name, value in knobs.items() if value is not None}
-    _refuse_strange(trained, base, chosen)
+    if score is not None:
+        _check_given(trained, features, model)
+    _refuse_strange(trained, None if score else base, chosen)
     extra_settings = options.settings(settings or [])
     if (base or trained).extra:
         require((base or trained).extra)
     data = common.read_rows(
         file,
+        {} if score is None else {"features": "Name the column of the scores with --score."},
         query=query,
         item=item,
         relevance=relevance,
         group=group,
-        features=options.names(features),
+        features=options.names(features) if score is None else [score],
         relevance_threshold=threshold,
         format=input_format,
     )
@@ -127,7 +139,7 @@ def train(
         if base is None:
             ranker = trained.make(data, chosen | extra_settings)
         else:
-            ranker = RerankedRanker.make(trained, base, data, chosen | extra_settings)
+            ranker = RerankedRanker.make(trained, base if score is None else score, data, chosen | extra_settings)
         began = time.perf_counter()
         ranker.fit(data)
         seconds = time.perf_counter() - began
@@ -151,7 +163,8 @@ def train(
         return
     title = ", ".join(str(part) for part in (trained.label, parameters.get("notion")) if part)
     show.audit(report, title=f"On the training rows ({title}, strength {used:.4g})")
-    show.line(f"Trained on {data.n_features} features in {seconds:.2f} s. Model file: {out}")
+    what = f"Trained on {data.n_features} features" if score is None else f"Fitted to the column {score!r}"
+    show.line(f"{what} in {seconds:.2f} s. Model file: {out}")
 
 
 def _method(method: str | None, scope: str | None, model: str) -> tuple[Method, Method | None]:
@@ -177,6 +190,17 @@ def _method(method: str | None, scope: str | None, model: str) -> tuple[Method, 
     if scope not in (None, chosen.fixed.get("scope")) and "scope" not in chosen.knobs:
         raise ConfigError(f"--scope {scope} contradicts --method {method}; give one of them.")
     return chosen, None
+
+
+def _check_given(method: Method, features: str | None, model: str) -> None:
+    """What contradicts scores that are given."""
+    if method.name not in FITTED:
+        raise ConfigError(
+            f"--score is for methods that re-rank scores; {method.name} trains its own. Name one with --method: "
+            f"{', '.join(FITTED)}."
+        )
+    if features is not None or model != LINEAR:
+        raise ConfigError("--score takes the place of a model: leave out --features and --model.")
 
 
 def _refuse_strange(method: Method, base: Method | None, chosen: Mapping[str, Any]) -> None:

@@ -180,15 +180,28 @@ def diverged(start: float, rise: NDArray[np.float64], penalty: NDArray[np.float6
         return ~(rise + penalty <= 1e-9 * start)
 
 
+class Diverged(DataWarning):
+    """Says that descent diverged at some strengths.
+
+    Attributes
+    ----------
+    alphas : ndarray
+        These strengths.
+    """
+
+    def __init__(self, message: str, alphas: NDArray[np.float64]) -> None:
+        super().__init__(message)
+        self.alphas = alphas
+
+
 def warn_diverged(solver: str, lost: NDArray[np.bool_], alphas: NDArray[np.float64], learning_rate: float) -> None:
     """Say which strengths were trained again with shorter steps."""
-    warnings.warn(
+    message = (
         f"{solver} diverged with learning_rate={learning_rate:g} at {lost.sum()} of {len(lost)} strengths (from "
         f"alpha={alphas[lost].min():g} on); these were trained again in the longest steps that are stable. "
-        "Lower learning_rate, or use solver='exact'",
-        DataWarning,
-        stacklevel=4,
+        "Lower learning_rate, or use solver='exact'"
     )
+    warnings.warn(Diverged(message, alphas[lost]), stacklevel=4)
 
 
 def still_diverged(solver: str, learning_rate: float) -> ConfigError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.data import RankingData
 from evenrank.linear.base import LinearRanker
+from evenrank.linear.descent import Diverged
 from evenrank.linear.path import GD_STEPS, FairnessPath, fairness_path
 from evenrank.linear.strengths import strength_grid
 from evenrank.losses import LOSSES
@@ -229,4 +231,11 @@ class FairLinearRanker(LinearRanker):
             # The path bends below α*, wherever that lies, and is constant beyond it.
             vanishing = float(train([1.0]).alpha_star[0])
             grid = np.unique(np.concatenate([grid, vanishing * np.linspace(0, 1, 26)]))
-        return weakest_within(spec, data, grid, try_strengths, across=self.across)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", Diverged)
+            path, chosen = weakest_within(spec, data, grid, try_strengths, across=self.across)
+        for each in said:
+            # What happened at strengths that were only tried is not of this model.
+            if not isinstance(each.message, Diverged) or path.alphas[chosen] in each.message.alphas:
+                warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        return path, chosen

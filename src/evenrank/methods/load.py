@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from evenrank.errors import DataError
+from evenrank.methods import score_column
 from evenrank.methods.method import IN, POST
 from evenrank.methods.registry import METHODS
 from evenrank.methods.reranked import KIND, RerankedRanker
+from evenrank.methods.score_column import ScoreColumn
 from evenrank.rankers import model_file
 from evenrank.rankers.content import short
 
@@ -57,14 +59,18 @@ def _reranked(content: dict[str, Any], name: str) -> RerankedRanker:
     parts = {key: model_file.need(content, key, dict, name=name) for key in kinds}
     for key, part in parts.items():
         known = [method.home[1] for method in METHODS.values() if method.saves and method.kind == kinds[key]]
+        known += [score_column.KIND] if key == "base" else []
         if part.get("kind") not in known:
             raise DataError(
                 f"{name}: {key!r} must be one of {', '.join(dict.fromkeys(known))}; got {short(part.get('kind'))}."
             )
     adapt = model_file.need(content, "parameters", dict, name=name).get("adapt")
-    base, reranker = (_from_content(part, name) for part in parts.values())
+    base = parts["base"]
+    given = base["kind"] == score_column.KIND
+    ranker = ScoreColumn.from_content(base, name) if given else _from_content(base, name)
+    reranker = _from_content(parts["reranker"], name)
     if not isinstance(adapt, bool) or (adapt and not hasattr(reranker, "adapt")):
         raise DataError(
             f"{name}: 'adapt' must be true or false, and false if the re-ranker cannot; got {short(adapt)}."
         )
-    return RerankedRanker(base, reranker, adapt=adapt)
+    return RerankedRanker(ranker, reranker, adapt=adapt)

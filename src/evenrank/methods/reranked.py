@@ -17,10 +17,13 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.methods.crossfit import crossfit_scores
 from evenrank.methods.method import Method
+from evenrank.methods.score_column import ScoreColumn
 from evenrank.rankers import model_file
 from evenrank.rankers.content import FORMAT, VERSION
 
 KIND = "RerankedRanker"
+# Options of every command that trains, which mean nothing to given scores.
+OF_ROWS = ("relevance_threshold", "random_state", "verbose")
 
 
 class RerankedRanker:
@@ -42,15 +45,17 @@ class RerankedRanker:
         self.base, self.reranker, self.adapt = base, reranker, adapt
 
     @classmethod
-    def make(cls, method: Method, trainer: Method, data: RankingData, options: Mapping[str, Any]) -> RerankedRanker:
+    def make(
+        cls, method: Method, trainer: Method | str, data: RankingData, options: Mapping[str, Any]
+    ) -> RerankedRanker:
         """Make one, not yet fitted.
 
         Parameters
         ----------
         method : Method
             The re-ranker's method.
-        trainer : Method
-            The method of the base ranker, which is trained at strength 0.
+        trainer : Method or str
+            The method of the base ranker, which is trained at strength 0; or the column that holds the scores.
         data : RankingData
             The rows.
         options : mapping
@@ -64,6 +69,10 @@ class RerankedRanker:
         own = method.ranker_class()().get_params()
         reranker = method.make(data, {name: value for name, value in options.items() if name in own})
         rest = {name: value for name, value in options.items() if name not in own}
+        if isinstance(trainer, str):
+            for name in rest.keys() - {*OF_ROWS}:
+                raise ConfigError(f"{name!r} is not an option of {method.name}.")
+            return cls(ScoreColumn(trainer), reranker, adapt=method.sees.other_lists)
         base = trainer.make(data, {**rest, trainer.strength.name: 0.0})
         return cls(base, reranker, adapt=method.sees.other_lists)
 
@@ -101,8 +110,12 @@ class RerankedRanker:
         def train_scores(train: RankingData, test: RankingData) -> NDArray[np.float64]:
             return np.asarray(deepcopy(self.base).fit(train).predict(test))
 
-        learns = getattr(self.reranker, "learns", True)
-        self.reranker.fit(crossfit_scores(data, train_scores) if learns else None, data)
+        scores = None
+        if isinstance(self.base, ScoreColumn):
+            scores = self.base.predict(data)
+        elif getattr(self.reranker, "learns", True):
+            scores = crossfit_scores(data, train_scores)
+        self.reranker.fit(scores, data)
         self.base.fit(data)
         return self
 

@@ -149,7 +149,7 @@ def offset(method: Method, task: Task) -> Iterator[Part]:
         if test.group_names != train.group_names:
             raise DataError(f"{method.name} must know the groups to be ranked, {list(test.group_names)}.")
         lists, to_rank = ScoredLists.of(trained, train), ScoredLists.of(plain, test)
-        for notion, k in product(task.notions, task.ks):
+        for k, notion in product(task.ks, task.notions):  # notions at one k share their crossings
             reranker = method.ranker_class()(notion, k, **method.fixed, **options).fit_lists(lists)
             if method.sees.other_lists:
                 reranker = reranker.adapt_lists(to_rank)

@@ -86,11 +86,33 @@ class ScoreReranker:
         return match_groups(data, self.group_names_)
 
     def _need_groups(self, data: RankingData, least: int = 1) -> None:
-        data.need_labels(type(self).__name__)
-        if data.n_groups < least:
-            number = "two groups" if least > 1 else "group labels"
-            has = listed(data.group_names) or "none"
-            raise DataError(f"{type(self).__name__} needs {number}; the data has {has}. Name the column of the group.")
+        need_groups(type(self).__name__, data, least)
+
+
+def need_groups(name: str, data: RankingData, least: int) -> None:
+    """Refuse what is no data, and data with fewer groups than a re-ranker needs.
+
+    Parameters
+    ----------
+    name : str
+        What an error calls the re-ranker.
+    data : RankingData
+        The rows.
+    least : int
+        How many groups there must be.
+
+    Raises
+    ------
+    DataError
+        If there are fewer.
+    """
+    if not isinstance(data, RankingData):
+        raise DataError(f"{name} takes scores and then a RankingData; got {type(data).__name__} for the data.")
+    data.need_labels(name)
+    if data.n_groups < least:
+        number = "two groups" if least > 1 else "group labels"
+        has = listed(data.group_names) or "none"
+        raise DataError(f"{name} needs {number}; the data has {has}. Name the column of the group.")
 
 
 def one_column(scores: ArrayLike, data: RankingData) -> NDArray[Any]:

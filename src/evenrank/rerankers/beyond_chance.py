@@ -51,10 +51,10 @@ def parts_beyond_chance(
             share = weights.share[stratum, rows] * weights.weight[rows]
             weights.by_query[stratum] = _by_query(data.query_of_row[rows], data.group[rows], share, groups, queries)
         sizes = weights.by_query[stratum]
-        inside = np.flatnonzero((top.cell >= 0) & (top.weight[stratum] > 0))
+        inside = np.flatnonzero((top.rows.cell >= 0) & (top.weight[stratum] > 0))
         for chosen in selected:
             counted = top.weight[stratum, inside] * chosen[inside]
-            sums = _by_query(top.query[inside], top.cell[inside], counted, groups, queries)
+            sums = _by_query(top.rows.query[inside], top.rows.cell[inside], counted, groups, queries)
             gap, spread = _gap_of_each(sums, sizes, total)
             squares, variance = squares + gap**2, variance + spread * queries / (queries - 1)
     certain = variance <= ROUNDING * squares

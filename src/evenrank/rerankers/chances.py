@@ -50,19 +50,20 @@ class Chances:
         levels = np.sort(score)
         if len(levels) > MOST:
             levels = levels[np.linspace(0, len(levels) - 1, MOST).astype(np.int64)]
-        levels = levels[np.diff(levels, prepend=-np.inf) > 0]
+        levels = levels[np.append(True, levels[1:] > levels[:-1])]
         # Scores up to each level and above the one before are one point, at their mean.
         bin_of = np.searchsorted(levels, score)
         counted = np.bincount(bin_of, weight, minlength=len(levels))
         used = counted > 0
         share = np.bincount(bin_of, weight * relevant, minlength=len(levels))[used] / counted[used]
-        middle = np.bincount(bin_of, weight * score, minlength=len(levels))[used] / counted[used]
+        unit = 2.0**200 if np.abs(levels).max(initial=0) > 2.0**800 else 1.0  # so that sums stay finite
+        middle = unit * (np.bincount(bin_of, weight * (score / unit), minlength=len(levels))[used] / counted[used])
         chance = np.clip(isotonic_regression(share, weights=counted[used]).x, 0, 1)
         # A mean may leave its bin by rounding; of each step of the fit only the ends are kept.
         points = np.clip(middle, np.append(-np.inf, levels[:-1])[used], levels[used])
         ends = np.ones(len(chance), bool)
         ends[1:-1] = (chance[1:-1] != chance[:-2]) | (chance[1:-1] != chance[2:])
-        ends &= np.diff(points, prepend=-np.inf) > 0
+        ends[1:] &= points[1:] > points[:-1]
         return cls(points[ends], chance[ends])
 
     def __call__(self, score: NDArray[np.float64]) -> NDArray[np.float64]:

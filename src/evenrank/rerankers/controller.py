@@ -16,21 +16,23 @@ from evenrank.rerankers.chances import ChanceTable, group_chances
 from evenrank.rerankers.controller_input import (
     MERIT,
     VALUES,
+    VERSION,
     checked_relevance,
     kept_start,
     known_chances,
     lists_of,
     mean_start,
+    not_a_list,
     not_finite,
     notion_name,
     spread_of,
+    stored_scores,
     warm_start,
 )
 from evenrank.rerankers.served_sums import sums_of
 from evenrank.rerankers.tallies import Tallies
 
 PARAMETERS = ("notion", "k", "gain", "value", "limit", "memory")
-VERSION = 2  # of states; 1 had one fit of chances for all groups
 TOP_K = 5
 GAIN, MERIT_GAIN = 3.0, 0.01
 STEP = 0.1  # spreads that a gain of 1 moves a group that is short by one whole list, if half of all items get in
@@ -79,7 +81,7 @@ class FairController:
     does not stretch it. Within a group the order is always that of the scores; ties keep the order they are given in.
     An item of unknown group (None, NaN, "") is not shifted and not counted. A group that was never served before, or
     that ``warm`` does not name, begins without a shift. A list of one group is counted and keeps its order, and an
-    empty list gives an empty order. One controller is for one thread; give each its own, and add them up with `merge`.
+    empty list gives an empty order. One controller is for one thread; give each its own, and `merge` them.
 
     References
     ----------
@@ -152,10 +154,13 @@ class FairController:
         DataError
             If a score is not finite, or the lengths differ; nothing is counted then.
         """
-        own = np.asarray(scores, np.float64)
-        if own.ndim != 1 or len(groups) != len(own):
-            shapes = f"shape {own.shape} and {len(groups)} groups"
-            raise DataError(f"rank needs one score and one group per item; got {shapes}.")
+        try:
+            own = np.asarray(scores, np.float64)
+            fits = own.ndim == 1 and len(groups) == len(own)
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise not_a_list(scores, groups)
         if not len(own):
             return np.zeros(0, np.int64)
         down = -own
@@ -217,7 +222,7 @@ class FairController:
         Returns
         -------
         dict
-            The state, for `from_state`.
+            For `from_state`.
         """
         return {
             "controller": VERSION,
@@ -248,12 +253,9 @@ class FairController:
             If it is not a whole state.
         """
         try:
-            if state["controller"] not in range(1, VERSION + 1):
-                raise DataError(
-                    f"this state is of version {state['controller']!r}; this evenrank knows 1 to {VERSION}."
-                )
+            start = kept_start(state)
             controller = cls(**{name: state[name] for name in PARAMETERS})
-            controller.start_, controller.offsets, controller.chances_ = kept_start(state)
+            controller.start_, controller.offsets, controller.chances_ = start
             controller._tallies.restore(state)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, DataError):
@@ -273,16 +275,16 @@ class FairController:
         Returns
         -------
         FairController
-            A new controller that goes on from all lists together, with this one's start.
+            A new one that goes on from all lists together, with this one's start.
         """
         merged = FairController.from_state(self.state())
         for other in others:
             if not isinstance(other, FairController):
                 raise ConfigError(f"controllers merge with controllers; got {type(other).__name__}.")
-            strange = [name for name in PARAMETERS if getattr(self, name) != getattr(other, name)]
-            for name in strange:
-                values = f"{getattr(self, name)!r} and {getattr(other, name)!r}"
-                raise ConfigError(f"controllers that merge must share their {name}; got {values}.")
+            for name in PARAMETERS:
+                mine, theirs = getattr(self, name), getattr(other, name)
+                if mine != theirs:
+                    raise ConfigError(f"controllers that merge must share their {name}; got {mine!r} and {theirs!r}.")
             merged._tallies.merge(other._tallies)
         return merged
 
@@ -306,13 +308,12 @@ class FairController:
         FairController
             The controller itself; lists served so far stay counted, these are not.
         """
-        stored = np.asarray(data.to_stored(scores), np.float64)
         if self.notion == MERIT:
             raise ConfigError("notion='merit' is FairCo as published, which has no start to fit. Leave fit out.")
+        stored = stored_scores(scores, data, 2)
         self.chances_, self._table = dict(zip(data.group_names, group_chances(stored, data), strict=True)), None
         pilot = FairController(self.notion, self.k, value=self.value, limit=self.limit, memory=self.memory)
-        shifts: list[dict[Any, float]] = []
-        relevant = data.relevant.astype(float)
+        shifts, relevant = list[dict[Any, float]](), data.relevant.astype(float)
         for rows, labels in lists_of(stored, data):
             pilot.rank(stored[rows], labels, relevant[rows])
             shifts.append(dict(zip(pilot._tallies.labels, pilot._parts(), strict=True)))
@@ -339,11 +340,10 @@ class FairController:
         if k is not None and not self.served:
             self.k = check_k(k)
         if k not in (None, self.k):
-            remedy = f"Make one with FairController(k={k})."
-            raise ConfigError(f"this controller counts the top {self.k}; got k={k}. {remedy}")
-        stored = np.asarray(data.to_stored(scores), np.float64)
-        if stored.ndim != 1:
-            raise DataError(f"scores to re-rank must be one column, ({data.n_rows},); got shape {stored.shape}.")
+            raise ConfigError(
+                f"this controller counts the top {self.k}; got k={k}. Make one with FairController(k={k})."
+            )
+        stored = stored_scores(scores, data, 1)
         out = np.empty(data.n_rows)
         for rows, labels in lists_of(stored, data):
             out[rows[self.rank(stored[rows], labels)]] = -1.0 - np.arange(len(rows))

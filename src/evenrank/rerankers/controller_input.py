@@ -15,10 +15,12 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.notions import ALIASES, NOTIONS
 from evenrank.ranking import strict_places
+from evenrank.rerankers.base import need_groups, one_column
 from evenrank.rerankers.chances import Chances
 from evenrank.rerankers.tallies import Tallies
 
 MERIT = "merit"
+VERSION = 2  # of states; 1 had one fit of chances for all groups
 VALUES = ("topk", "exposure", "impact")
 DOUBT = 10  # items that must have got something, and as many that did not, for half of a start to be believed
 QUARTILES = 1.349  # from the first to the third quartile of a normal distribution, in standard deviations
@@ -47,6 +49,22 @@ def notion_name(notion: str | None, value: str) -> str:
     if value == "impact" and name not in ("demographic_parity", MERIT):
         raise ConfigError(f"value='impact' counts relevance already; use value='exposure' with notion={notion!r}.")
     return name
+
+
+def stored_scores(scores: ArrayLike, data: RankingData, least: int) -> NDArray[np.float64]:
+    """Check scores (n,) in the caller's row order and bring them to stored order; the rows must have so many groups."""
+    need_groups("FairController", data, least)
+    return np.asarray(one_column(scores, data), np.float64)
+
+
+def not_a_list(scores: Any, groups: Any) -> DataError:
+    """Make the error for scores and groups that are not one list."""
+    try:
+        own = np.asarray(scores)
+        found = f"shape {own.shape} of {own.dtype} and {len(groups)} groups"
+    except (TypeError, ValueError):
+        found = f"{type(scores).__name__} and {type(groups).__name__}"
+    return DataError(f"rank needs one score and one group per item; got {found}.")
 
 
 def lists_of(stored: NDArray[np.float64], data: RankingData) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
@@ -105,6 +123,8 @@ def warm_start(warm: Any) -> tuple[dict[Any, float], dict[Any, float], dict[Any,
 
 def kept_start(state: Mapping[str, Any]) -> tuple[dict[Any, float], dict[Any, float], dict[Any, Chances]]:
     """Read from a controller's state what `warm_start` gave it."""
+    if state["controller"] not in range(1, VERSION + 1):
+        raise DataError(f"this state is of version {state['controller']!r}; this evenrank knows 1 to {VERSION}.")
     start, offsets = ({label: float(number) for label, number in state[name]} for name in ("start", "offsets"))
     fits = state["chances"] or []
     if state["controller"] == 1 and fits:

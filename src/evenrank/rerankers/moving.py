@@ -3,27 +3,27 @@
 Take one list: the items that move, best first, and the items that stay, best first. The top k holds the first x that
 move and the first k − x that stay. When the moving items are raised, the one of rank r (from 0) enters at the moment it
 passes the staying item of rank k − 1 − r, and that item leaves. So a list has at most k crossings, each known in
-advance, and between two crossings nothing changes. All crossings of all lists are sorted, the changes of the groups'
-sums are added up in that order, and Γ follows for every number there is.
+advance, and between two crossings nothing changes. All crossings of all lists are sorted (`evenrank.rerankers.
+crossings`), the changes of the groups' sums are added up in that order, and Γ follows for every number there is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.contrasts import Pairs
-from evenrank.ranking import Ranking
+from evenrank.rerankers.crossings import Crossings, TopRows
 
-# A crossing is known up to this much of the scores that cross; scores nearer than that may count as tied.
-BLUR = 16 * np.finfo(np.float64).eps
 # Values of Γ closer than this are one value: sums of fractions carry that much rounding.
 SAME = 1e-12
 # Where rounding decides which scores tie, so many numbers are tried by ranking the lists, if they may save this part.
 TRIED, WORTH = 8, 1e-3
+# Where an offset itself makes scores of one group tie, by rounding, as many are tried as rank so many rows.
+RANKED = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -40,68 +40,70 @@ class TopLists:
 
     Attributes
     ----------
-    score : ndarray
-        (n,), float64; tied scores are equal.
-    query : ndarray
-        The number of each row's list, (n,), ascending.
-    group : ndarray
-        The group that each row moves with, (n,); -1 never moves.
-    cell : ndarray
-        The group that each row counts in, (n,); -1 is none.
+    rows : TopRows
+        The rows.
     weight : ndarray
         What a row counts for in its group's mean, (strata, n).
     total : ndarray
         The sum of weights of each group, over all rows of the data, (strata, groups).
     pairs : Pairs
         The pairs of groups that Γ compares.
-    ks : tuple of int
-        The cut-offs; Γ is the mean over them.
-    step : float
-        The usual difference between neighbours in a list.
     """
 
-    score: NDArray[np.float64]
-    query: NDArray[np.int64]
-    group: NDArray[np.int64]
-    cell: NDArray[np.int64]
+    rows: TopRows
     weight: NDArray[np.float64]
     total: NDArray[np.float64]
     pairs: Pairs
-    ks: tuple[int, ...]
-    step: float
-    _selected: dict[bytes, list[NDArray[np.float64]]] = field(default_factory=dict, repr=False)
 
-    def adjusted(self, offsets: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add each group's offset, (groups,), to its rows' scores."""
-        return np.asarray(self.score + np.append(offsets, 0.0)[self.group])
+    @cached_property
+    def by_pair(self) -> bool:
+        """Whether sums are kept by pair of cells, which is shorter for few groups, or by cell."""
+        return len(self.pairs.a) <= self.total.size
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """What each row adds to the sums when it is selected, (columns, n).
+
+        By pair (a, b) it is its weight times the total of the other cell, so that whole weights stay whole numbers and
+        no rounding piles up.
+        """
+        strata, groups = self.total.shape
+        columns = len(self.pairs.a) if self.by_pair else self.total.size
+        table = np.zeros((columns, strata * (groups + 1)))
+        place = np.arange(strata * groups) + np.repeat(np.arange(strata), groups)  # the last of a stratum is no group
+        if self.by_pair:
+            total = self.total.ravel()
+            each = np.arange(columns)
+            table[each, place[self.pairs.a]] = total[self.pairs.b]
+            table[each, place[self.pairs.b]] = -total[self.pairs.a]
+        else:
+            table[np.arange(columns), place] = 1.0
+        cell = np.where(self.rows.cell < 0, groups, self.rows.cell)
+        out = np.zeros((columns, len(cell)))
+        for column, line in zip(out, table, strict=True):
+            for stratum in range(strata):
+                factor = line[stratum * (groups + 1) : (stratum + 1) * (groups + 1)]
+                if factor.any():
+                    column += factor[cell] * self.weight[stratum]
+        return out
 
     def selected(self, offsets: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """Give the chance of each row to be in the top k at some offsets, (groups,): one array (n,) per cut-off."""
-        key = offsets.tobytes()
-        if key not in self._selected:
-            bounds = np.append(np.flatnonzero(np.diff(self.query, prepend=-1)), len(self.query))
-            ranking = Ranking(self.adjusted(offsets), bounds)
-            self._selected.clear()  # the last offsets are asked for again, others are not
-            self._selected[key] = [ranking.top(k) for k in self.ks]
-        return self._selected[key]
+        return self.rows.selected(offsets)
 
     def gamma(self, offsets: NDArray[np.float64]) -> float:
         """Give Γ at some offsets, (groups,), by ranking the lists."""
-        groups = self.total.shape[1]
-        known = self.cell >= 0
-        values = []
-        for chosen in self.selected(offsets):
-            counted = (self.weight * chosen)[:, known]
-            sums = [np.bincount(self.cell[known], part, minlength=groups).astype(float) for part in counted]
-            values.append(self.gamma_of_sums(np.concatenate(sums)[None, :])[0])
-        return float(np.mean(values))
+        sums = [(self.values * chosen).sum(axis=1) for chosen in self.selected(offsets)]
+        return float(self.gamma_of_sums(np.stack(sums, axis=1)).mean())
 
     def gamma_of_sums(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give Γ of the selected weight in each cell, (states, strata · groups)."""
-        means = sums / np.where(self.total > 0, self.total, 1).ravel()
-        out = np.zeros(len(sums))
-        for a, b, weight in zip(self.pairs.a, self.pairs.b, self.pairs.weight, strict=True):
-            out += weight * np.abs(means[:, a] - means[:, b])
+        """Give Γ of the selected rows' values, (columns, states)."""
+        total, out = self.total.ravel(), np.zeros(sums.shape[1])
+        for number, (a, b, weight) in enumerate(zip(self.pairs.a, self.pairs.b, self.pairs.weight, strict=True)):
+            if self.by_pair:
+                out += np.abs(sums[number]) * (weight / (total[a] * total[b]))
+            else:
+                out += weight * np.abs(sums[a] / total[a] - sums[b] / total[b])
         return out
 
     def best_move(self, moving: NDArray[np.bool_], offsets: NDArray[np.float64]) -> Move:
@@ -119,84 +121,64 @@ class TopLists:
         Move
             The number, 0 if nothing is gained, and Γ.
         """
-        stay = Move(0.0, self.gamma(offsets))
-        if np.bincount(self.query).max(initial=0) <= self.ks[0]:  # all rows are in every top k
+        best = stay = Move(0.0, self.gamma(offsets))
+        if self.rows.whole or stay.gamma <= SAME:
             return stay
-        moves = np.append(moving, False)[self.group]
-        sides = _Side(self, moves, offsets), _Side(self, ~moves, offsets)
-        blur = float(np.abs(offsets).max(initial=0))
-        states, doubtful = _joined([_crossings(*sides, k, blur) for k in self.ks], self)
-        best = _smallest(states, stay, self.step)
-        for number in np.argsort(doubtful.gamma, kind="stable")[:TRIED].tolist():
-            if doubtful.gamma[number] >= best.gamma - max(SAME, WORTH * stay.gamma):
-                break
-            low, high = float(doubtful.low[number]), float(doubtful.high[number])
-            for by in dict.fromkeys((low, high, (low + high) / 2)):
+        states, doubtful = self._states(self.rows.crossings(moving, offsets))
+        many = RANKED // len(self.rows.score) if len(moving) == 2 else 0
+        if self.rows.crisp:
+            best = _smallest(states, stay, self.rows.step)
+            tried = doubtful.sorted(max(TRIED, many))
+            tried = tried if many > TRIED else tried.below(best.gamma - max(SAME, WORTH * stay.gamma))
+        else:
+            tried = states.joined(doubtful).sorted(max(TRIED, many))
+        for low, high in zip(tried.low.tolist(), tried.high.tolist(), strict=True):
+            for by in _numbers(low, high, self.rows.step):
                 gamma = self.gamma(offsets + np.where(moving, by, 0.0))
-                best = Move(by, gamma) if gamma < best.gamma - SAME else best
+                nearer = abs(gamma - best.gamma) <= SAME and abs(by) < abs(best.by) and not self.rows.crisp
+                if gamma < best.gamma - max(SAME, WORTH * stay.gamma) or nearer:
+                    best = Move(by, gamma)
         return best
 
+    def _states(self, found: Crossings) -> tuple[_States, _States]:
+        """The states between the crossings and at those where ties are certain; and those where they are not.
 
-class _Side:
-    """The rows that move, or those that stay: each list's from the best down, equal scores as blocks."""
-
-    def __init__(self, lists: TopLists, mask: NDArray[np.bool_], offsets: NDArray[np.float64]) -> None:
-        rows = np.flatnonzero(mask)
-        score, query = lists.adjusted(offsets)[rows], lists.query[rows]
-        if not ((np.diff(score) <= 0) | (np.diff(query) > 0)).all():
-            order = np.lexsort((-score, query))
-            rows, score, query = rows[order], score[order], query[order]
-        self.score, self.query, self.size = score, query, np.abs(lists.score[rows])
-        self.count = np.bincount(query, minlength=int(lists.query[-1]) + 1)
-        self.start = np.cumsum(self.count) - self.count
-        self.rank = np.arange(len(rows)) - self.start[query]
-        new = np.ones(len(rows), bool)
-        new[1:] = (np.diff(query) > 0) | (np.diff(score) != 0)
-        self.block = np.cumsum(new) - 1
-        self.block_size = np.bincount(self.block)
-        self.block_first = self.rank[new]
-        # What a row of the block counts for in each cell, ties averaged; the column past the groups is of none.
-        groups, blocks = lists.total.shape[1], len(self.block_size)
-        code = self.block * (groups + 1) + np.where(lists.cell[rows] < 0, groups, lists.cell[rows])
-        sums = [np.bincount(code, weight[rows], minlength=blocks * (groups + 1)) for weight in lists.weight]
-        means = [part.reshape(blocks, groups + 1)[:, :groups] / self.block_size[:, None] for part in sums]
-        self.mean = np.concatenate(means, axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Crossings:
-    """Crossings of one k: where (sorted), how surely, what changes, and what part of it at the crossing itself."""
-
-    at: NDArray[np.float64]
-    blur: NDArray[np.float64]
-    exact: NDArray[np.bool_]
-    change: NDArray[np.float64]
-    part: NDArray[np.float64]
-    before: NDArray[np.float64]
+        Of the latter Γ is known only if all crossings of a cluster are ties at once.
+        """
+        values = self.values
+        if any(side.starts is not None for side in found.sides):
+            values = values.copy()
+            for side in found.sides:
+                side.average(values)
+        change = values[:, found.comes] - values[:, found.goes]
+        partial = change * found.part
+        between, tied = np.zeros(len(found.bounds)), np.zeros(len(found.first))
+        curves = len(self.rows.ks)
+        for number, rows in enumerate(found.before):
+            done, mine = found.bounds, slice(None)
+            if curves > 1:
+                here = found.curve == number
+                done, mine = np.concatenate([[0], np.cumsum(here)])[found.bounds], here
+            start = values[:, rows].sum(axis=1, keepdims=True)
+            total, middle = _running(change[:, mine], start)[:, done], _running(partial[:, mine])[:, done]
+            between += self.gamma_of_sums(total) / curves
+            tied += self.gamma_of_sums(total[:, :-1] + middle[:, 1:] - middle[:, :-1]) / curves
+        sure, point = found.certain, found.first[found.certain]
+        limit = self.rows.limit
+        states = _States(
+            np.concatenate([[-limit], found.reach, point]),
+            np.concatenate([found.depth, [limit], point]),
+            np.concatenate([between, tied[sure]]),
+        )
+        return states.within(limit), _States(found.first[~sure], found.last[~sure], tied[~sure]).within(limit)
 
 
-def _crossings(mover: _Side, stayer: _Side, k: int, blur: float) -> _Crossings:
-    """All crossings at cut-off k, sorted; ``before`` are the sums when all that moves stands below all that stays."""
-    partner_rank = k - 1 - mover.rank
-    crosses = (partner_rank >= 0) & (partner_rank < stayer.count[mover.query])
-    row = np.flatnonzero(crosses)
-    partner = stayer.start[mover.query[row]] + partner_rank[row]
-    at = stayer.score[partner] - mover.score[row]
-    order = np.argsort(at, kind="stable")
-    at, row, partner = at[order], row[order], partner[order]
-    ours, theirs = mover.block[row], stayer.block[partner]
-    # At the crossing both blocks are one, whose rows share the places that are left: this part of the changes is done.
-    x, y = mover.block_size[ours], stayer.block_size[theirs]
-    places = k - mover.block_first[ours] - stayer.block_first[theirs]
-    least = np.maximum(0, places - y)
-    part = (places * x / (x + y) - least) / (np.minimum(places, x) - least)
-    sizes = mover.size[row] + stayer.size[partner] + np.abs(at) + blur
-    change = mover.mean[ours] - stayer.mean[theirs]
-    first = stayer.mean[stayer.block[stayer.rank < k]].sum(axis=0)
-    left = mover.rank < k - stayer.count[mover.query]
-    met = stayer.score[partner]
-    exact = np.abs(mover.score[row] + at - met) <= 2 * np.spacing(np.abs(met))
-    return _Crossings(at, BLUR * sizes, exact, change, part, first + mover.mean[mover.block[left]].sum(axis=0))
+def _running(values: NDArray[np.float64], start: NDArray[np.float64] | float = 0.0) -> NDArray[np.float64]:
+    """Sums of the first 0, 1, … columns, (rows, columns + 1)."""
+    out = np.zeros((len(values), values.shape[1] + 1))
+    np.cumsum(values, axis=1, out=out[:, 1:])
+    out += start
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,45 +189,26 @@ class _States:
     high: NDArray[np.float64]
     gamma: NDArray[np.float64]
 
+    def joined(self, other: _States) -> _States:
+        pairs = ((self.low, other.low), (self.high, other.high), (self.gamma, other.gamma))
+        return _States(*(np.concatenate(pair) for pair in pairs))
 
-def _joined(curves: list[_Crossings], lists: TopLists) -> tuple[_States, _States]:
-    """The states between the crossings of all cut-offs and at those where ties are certain; and where they are not.
+    def within(self, limit: float) -> _States:
+        """Those that can be reached."""
+        good = (self.low <= limit) & (self.high >= -limit)
+        if good.all() and self.low.min(initial=0) >= -limit and self.high.max(initial=0) <= limit:
+            return self
+        return _States(np.maximum(self.low[good], -limit), np.minimum(self.high[good], limit), self.gamma[good])
 
-    Of the latter Γ is known only if all crossings of a cluster are ties at once.
-    """
-    at = np.concatenate([curve.at for curve in curves])
-    order = np.argsort(at, kind="stable")
-    at = at[order]
-    blur = np.concatenate([curve.blur for curve in curves])[order]
-    exact = np.concatenate([curve.exact for curve in curves])[order]
-    # A cluster is a run of crossings that cannot be told apart; between clusters Γ is certain.
-    reach = np.maximum.accumulate(at + blur)
-    depth = np.minimum.accumulate((at - blur)[::-1])[::-1]
-    splits = np.flatnonzero(depth[1:] > reach[:-1]) + 1
-    starts = np.concatenate([[0], splits])[: len(at)]
-    ends = np.append(splits, len(at))[: len(at)]
-    low = np.concatenate([[-np.inf], reach[ends - 1]])
-    high = np.concatenate([depth[starts], [np.inf]])
-    certain = np.zeros(len(starts), bool)
-    if len(at):
-        certain = (at[starts] == at[ends - 1]) & np.logical_and.reduceat(exact, starts)
-    bounds = np.concatenate([[0], ends])
-    between, tied = np.zeros(len(bounds)), np.zeros(len(starts))
-    source = np.repeat(np.arange(len(curves)), [len(curve.at) for curve in curves])[order]
-    for number, curve in enumerate(curves):
-        done = np.concatenate([[0], np.cumsum(source == number)])[bounds]
-        total = curve.before + np.concatenate([np.zeros((1, curve.change.shape[1])), np.cumsum(curve.change, axis=0)])
-        between += lists.gamma_of_sums(total[done]) / len(curves)
-        partial = np.cumsum(curve.change * curve.part[:, None], axis=0)
-        partial = np.concatenate([np.zeros((1, partial.shape[1])), partial])
-        middle = total[done[:-1]] + partial[done[1:]] - partial[done[:-1]]
-        tied += lists.gamma_of_sums(middle) / len(curves)
-    first, last = (at[starts], at[ends - 1]) if len(at) else (at, at)
-    point = first[certain]
-    sure = _States(
-        np.concatenate([low, point]), np.concatenate([high, point]), np.concatenate([between, tied[certain]])
-    )
-    return sure, _States(first[~certain], last[~certain], tied[~certain])
+    def sorted(self, most: int) -> _States:
+        """Those of the smallest Γ."""
+        order = np.argsort(self.gamma, kind="stable")[:most]
+        return _States(self.low[order], self.high[order], self.gamma[order])
+
+    def below(self, gamma: float) -> _States:
+        """Those whose Γ is smaller."""
+        good = self.gamma < gamma
+        return _States(self.low[good], self.high[good], self.gamma[good])
 
 
 def _smallest(states: _States, stay: Move, step: float) -> Move:
@@ -259,29 +222,12 @@ def _smallest(states: _States, stay: Move, step: float) -> Move:
     nearest = distance == distance.min()
     # Of two states equally near the one that raises the moving groups.
     chosen = int(np.flatnonzero(nearest)[np.argmax(high[nearest])])
-    inside = min(step, float(high[chosen] - low[chosen]) / 2)
+    inside = min(step, float(high[chosen]) / 2 - float(low[chosen]) / 2)
     by = low[chosen] + inside if low[chosen] >= 0 else high[chosen] - inside
     return Move(float(by), float(gamma[chosen]))
 
 
-def usual_step(ordered: NDArray[Any], query: NDArray[np.int64]) -> float:
-    """Give the median difference between neighbours of a list, of those that are more than rounding.
-
-    Parameters
-    ----------
-    ordered : ndarray
-        Scores, (n,), each list's from the best down.
-    query : ndarray
-        The number of each row's list, (n,).
-
-    Returns
-    -------
-    float
-        The median; 1 if no two scores of a list differ.
-    """
-    steps = ordered[:-1] - ordered[1:]
-    sizes = np.maximum(np.abs(ordered[:-1]), np.abs(ordered[1:]))
-    inside = (query[1:] == query[:-1]) & (steps > 0)
-    visible = inside & (steps > 2.0**-40 * sizes)
-    steps = steps[visible] if visible.any() else steps[inside]
-    return float(np.median(steps)) if len(steps) else 1.0
+def _numbers(low: float, high: float, step: float) -> list[float]:
+    """Numbers to try in a range: its ends, just inside them, and its middle."""
+    inside = min(step, high / 2 - low / 2)
+    return list(dict.fromkeys((low, high, low + inside, high - inside, low / 2 + high / 2)))

@@ -20,9 +20,9 @@ from evenrank.rerankers.base import ScoreReranker, Settled, one_column
 from evenrank.rerankers.beyond_chance import parts_beyond_chance
 from evenrank.rerankers.chances import RowWeights, chance_of_rows, expected_weights
 from evenrank.rerankers.moving import SAME
-from evenrank.rerankers.offset_file import chosen_content, read_chosen
+from evenrank.rerankers.offset_file import chosen_content, read_chosen, read_cut_offs
 from evenrank.rerankers.offset_search import search
-from evenrank.rerankers.scored_lists import ScoredLists
+from evenrank.rerankers.scored_lists import ScoredLists, is_sentinel
 from evenrank.row_checks import listed
 
 # The guard on NDCG tries these parts of the offsets.
@@ -56,6 +56,7 @@ class GroupOffset(ScoreReranker):
     max_ndcg_loss : float, optional
         The most NDCG at the largest k that may be lost on the rows of `fit`: the strength is capped, in steps of one
         twentieth, at the largest that keeps it. Without labels (`adapt`), the expected relevance stands for them.
+        Where what ``shrink`` and this leave of the offsets would raise the gap, nothing is changed.
 
     Attributes
     ----------
@@ -118,14 +119,14 @@ class GroupOffset(ScoreReranker):
         """
         self._need_groups(data, 2)
         self.fit_lists(ScoredLists.of(scores, data))
-        if self.shrink and self.gap_before_ > SAME and not self._change.any():
+        if self.gap_before_ > SAME and not (self._change.any() and self._most):
             lists = "list" if data.n_queries == 1 else "lists"
-            fact = f"the {as_notion(self.notion).name} gap of {self.gap_before_:.3g} in {data.n_queries:,} {lists}"
-            warnings.warn(
-                f"{fact} is no more than chance; all offsets are 0. Fit on more lists, or with shrink=False.",
-                DataWarning,
-                stacklevel=2,
-            )
+            gap = f"the {as_notion(self.notion).name} gap of {self.gap_before_:.3g} in {data.n_queries:,} {lists}"
+            fact = f"{gap} is no more than chance; all offsets are 0. Fit on more lists, or with shrink=False."
+            if self._change.any():
+                fact = f"{gap} stays: what shrink and max_ndcg_loss leave of the offsets would not lower it; all are 0."
+            if self.shrink or self._change.any():
+                warnings.warn(fact, DataWarning, stacklevel=2)
         return self
 
     def fit_lists(self, lists: ScoredLists) -> Self:
@@ -243,8 +244,9 @@ class GroupOffset(ScoreReranker):
             If a group was not in `fit`.
         """
         group = self._groups(data)
-        settled = Settled.of(one_column(scores, data), data).score
-        return data.to_caller(settled + self._added(settled, group, self._use(float(self.strength))))
+        stored, offsets = one_column(scores, data), self._use(float(self.strength))
+        settled = Settled.of(stored, data).score
+        return data.to_caller(settled + self._added(settled, group, offsets) if offsets.any() else stored)
 
     def along(self, lists: ScoredLists, strengths: NDArray[np.float64]) -> NDArray[np.float64]:
         """Re-rank at several strengths.
@@ -297,18 +299,21 @@ class GroupOffset(ScoreReranker):
             self._change = self._change * parts_beyond_chance(top, weights, lists.data, start)
         if self.max_ndcg_loss is not None:
             self._most = self._allowed(lists, labelled=free is None)
-        self.gap_before_, self.gap_after_ = top.gamma(start), top.gamma(self._use(float(self.strength)))
+        self.gap_before_ = top.gamma(start)
+        # A part of the way to the smallest gap may have a larger one than where it begins.
+        if top.gamma(self._use(1.0)) > self.gap_before_ + SAME:
+            self._most = 0.0
+        self.gap_after_ = top.gamma(self._use(float(self.strength)))
 
     def _use(self, strength: float) -> NDArray[np.float64]:
         """Set and give the offsets of a strength, (groups,); the guard on NDCG caps it."""
-        offsets = self._start + min(strength, self._most) * self._change
+        offsets: NDArray[np.float64] = self._start + min(strength, self._most) * self._change
         self.offsets_ = dict(zip(self.group_names_, offsets.tolist(), strict=True))
-        return np.asarray(offsets)
+        return offsets
 
     def _allowed(self, lists: ScoredLists, *, labelled: bool) -> float:
         """The largest of `PARTS` at which NDCG stays."""
-        name = f"ndcg@{self._check()[-1]}"
-        data = lists.data
+        name, data = f"ndcg@{self._check()[-1]}", lists.data
         if not labelled:
             data = replace(data, relevance=chance_of_rows(self.chances_, lists.score, data.group))
         offsets = [self._start + part * self._change for part in PARTS]
@@ -317,11 +322,9 @@ class GroupOffset(ScoreReranker):
         kept = quality >= quality[-1] - float(self.max_ndcg_loss or 0) - 1e-12
         return float(PARTS[np.argmax(kept)])
 
-    def _added(
-        self, score: NDArray[np.float64], group: NDArray[Any], offsets: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """What is added to each score, (n,): the offset of its group, nothing to a sentinel."""
-        return np.where(np.abs(score - self._centre) > self._reach, 0.0, np.append(offsets, 0.0)[group])
+    def _added(self, score: NDArray[Any], group: NDArray[Any], offsets: NDArray[Any]) -> NDArray[np.float64]:
+        """What is added to each score, (n,): nothing to a sentinel."""
+        return np.where(is_sentinel(score, self._centre, self._reach), 0.0, np.append(offsets, 0.0)[group])
 
     # ------------------------------------------------------------------ model files
 
@@ -337,11 +340,8 @@ class GroupOffset(ScoreReranker):
         """Make the re-ranker of a model file already read as JSON; see `FairLinearRanker.from_content`."""
         reranker = cls()
         model_file.set_parameters(reranker, content, name)
-        ks = model_file.need(content, "ks", list, name=name)
+        reranker.k = read_cut_offs(content, name)
         try:
-            reranker.k = [check_k(k) for k in ks] if len(ks) != 1 else check_k(ks[0])
-            if not ks:
-                raise ConfigError("'ks' is empty")
             reranker._check() if isinstance(reranker.notion, str) else None
         except ConfigError as error:
             raise DataError(f"{name}: {error} Was the file edited?") from None

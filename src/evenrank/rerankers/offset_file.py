@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenrank.errors import DataError
+from evenrank.checks import check_k
+from evenrank.errors import ConfigError, DataError
 from evenrank.rankers import model_file
 from evenrank.rerankers.chances import Chances
 
@@ -31,6 +32,31 @@ def chosen_content(reranker: Any) -> dict[str, Any]:
         "sentinels": [reranker._centre, reranker._reach],
         "chances": [[fit.score.tolist(), fit.chance.tolist()] for fit in reranker.chances_],
     }
+
+
+def read_cut_offs(content: dict[str, Any], name: str) -> int | list[int]:
+    """Read the cut-offs: a number where there is one, or several.
+
+    Parameters
+    ----------
+    content : dict
+        The content of the file.
+    name : str
+        The name that an error gives the file.
+
+    Returns
+    -------
+    int or list of int
+        The cut-offs.
+    """
+    ks = model_file.need(content, "ks", list, name=name)
+    try:
+        cut_offs = [check_k(k) for k in ks]
+        if not cut_offs:
+            raise ConfigError("'ks' is empty.")
+    except ConfigError as error:
+        raise DataError(f"{name}: {error} Was the file edited?") from None
+    return cut_offs if len(cut_offs) > 1 else cut_offs[0]
 
 
 def read_chosen(content: dict[str, Any], groups: tuple[Any, ...], name: str) -> dict[str, Any]:

@@ -77,9 +77,10 @@ def _by_size(lists: TopLists, movable: NDArray[np.bool_]) -> list[int]:
 
 def _aligned(lists: TopLists, start: NDArray[np.float64], movable: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Offsets that give all groups the median score of those that stay, among the rows that can reach the top."""
-    held = np.median(lists.adjusted(start)[~np.append(movable, False)[lists.group]])
+    rows = lists.rows
+    held = 2 * np.median(rows.adjusted(start)[~np.append(movable, False)[rows.group]] / 2)
     offsets = start.copy()
     for code in np.flatnonzero(movable):
-        mine = lists.score[lists.group == code]
-        offsets[code] = held - np.median(mine) if len(mine) else start[code]
+        mine = rows.score[rows.group == code]
+        offsets[code] = held - 2 * np.median(mine / 2) if len(mine) else start[code]
     return offsets
