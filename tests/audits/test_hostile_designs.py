@@ -58,6 +58,12 @@ def test_a_tiny_group_silences_nobody():
     assert tiny["number"] == 2
     told = [one for one in audit.to_dict()["verdicts"] if "tiny" in (one["a"], one["b"])]
     assert {one["verdict"] for one in told} <= {"cannot tell", "none shown"}
+    # The gap is that of a group that shows it, not of the two items with the lowest rate of all.
+    assert tiny["rate"] == 0
+    gaps = [one for one in audit.to_dict()["findings"] if one["shown"]]
+    assert {one["measure"] for one in gaps} == {"demographic_parity", "exposure_gap"}
+    assert {one["other"] for one in gaps} == {"f"}
+    assert "tiny" not in {one["favoured"] for one in gaps}
     # Set aside with a note, never silently.
     without = audited(lists, [4], min_count=10)
     assert without.verdict["within_query"] == "uneven"
@@ -324,3 +330,49 @@ def test_groups_that_never_meet_cannot_be_told_within_queries():
     assert "from that alone the ranker's part is not shown" in words[0]
     untold = [text for text in words if text.startswith("Cannot be told within queries")]
     assert '"a" and "b" (120 and 360 items), demographic parity at k = 3' in untold[0]
+
+
+def copied(times, rng, **more):
+    """Twenty lists of a fair ranker, each logged several times under other query ids."""
+    groups = [shuffled(list("aaaabbbb"), rng) for _ in range(20)] * times
+    scores = np.tile(rng.normal(size=160), times)
+    qid = np.repeat(np.arange(20 * times), 8)
+    labels = [label for one in groups for label in one]
+    return scores, er.RankingData.from_arrays(np.zeros((len(qid), 0)), np.zeros(len(qid)), labels, qid, **more)
+
+
+def test_copies_of_lists_are_noticed_and_said():
+    rng = np.random.default_rng(9)
+    scores, data = copied(6, rng)
+    audit = er.audit(scores, data, [3], labelled=False)
+    (note,) = [text for text in audit.to_dict()["notes"] if text.startswith("Copies")]
+    assert note.startswith("Copies: 100 of 120 lists have the same scores, labels and groups as another one")
+    assert note in audit.conclusions()
+    # What they share is named, or is known by the items: nothing is left to warn of.
+    named = er.audit(scores, data, [3], labelled=False, cluster=np.tile(np.repeat(np.arange(20), 8), 6))
+    known = er.audit(*copied(6, rng, item_ids=np.tile(np.arange(160), 6)), [3], labelled=False)
+    # Lists that differ, and lists of places, which may be alike by chance, are no copies.
+    single = er.audit(*copied(1, rng), [3], labelled=False)
+    places = audited([["a", "b", "a", "b"]] * 40, [1])
+    for other in (named, known, single, places):
+        assert not [text for text in other.notes if text.startswith("Copies")]
+
+
+def test_copies_in_several_parts_are_noticed_in_any_order_of_rows():
+    rng = np.random.default_rng(10)
+    scores, data = copied(2, rng)
+    half = data.query_ids < 20
+    order = rng.permutation(data.n_rows)
+    mixed = er.RankingData.from_arrays(
+        data.features[order],
+        data.relevance[order],
+        np.array(data.group_names)[data.group][order],
+        data.query_ids[data.query_of_row][order],
+    )
+    parts = [
+        er.audits.Summary.of(data.to_stored(scores)[mask[data.query_of_row]], data.take(mask), [3], labelled=False)
+        for mask in (half, ~half)
+    ]
+    assert [part.copies for part in parts] == [(0, 20), (0, 20)]
+    assert parts[1].merge(parts[0]).copies == (20, 40)
+    assert er.audits.Summary.of(scores[order], mixed, [3], labelled=False).copies == (20, 40)

@@ -186,7 +186,8 @@ def _next(audit: Audit) -> list[str]:
         cost = "dp" if not audit.labelled else "eop"
         return [
             "What now: look at the queries that weigh most, below; see what a more even ranking costs with "
-            f"`evenrank train --notion {cost}` on rows with features, or re-rank with `evenrank rank --method fastar`; "
+            f"`evenrank train --notion {cost}` on rows with features, or with rankings that see the group: offsets per "
+            f"group (`evenrank train --method offset --notion {cost}`) or re-ranking (`evenrank rank --method fastar`); "
             "then compare with `evenrank audit --compare`.",
             CAUTION,
         ]
