@@ -39,7 +39,7 @@ def test_three_items_of_one_group_among_thousands_are_noticed_and_tell_nothing()
         assert audit.verdict == {"pooled": "cannot tell", "within_query": "cannot tell"}
         assert audit.four_fifths() == {3: "cannot be told", 5: "cannot be told"}
         reasons = {one.reason.split(",")[0] for one in audit.verdicts if one.question == "within_query"}
-        assert reasons == {"Few are selected"}
+        assert reasons == {"One group has only 3 items that recur"}
 
 
 @pytest.mark.parametrize("swap", [0, 1], ids=["clean", "a label is wrong"])

@@ -166,10 +166,12 @@ def test_two_clusterings_are_never_narrower_than_either() -> None:
     assert ((both.high - both.low) / 2 / student(both.freedom).ppf(0.975)) ** 2 == pytest.approx(expected)
 
 
-def item_example() -> tuple[Lists, ItemSums, np.ndarray, np.ndarray]:
+def item_example(poorest: int = 0) -> tuple[Lists, ItemSums, np.ndarray, np.ndarray]:
+    """30 items in 80 lists; group a is some of them, or the poorest."""
     rng = np.random.default_rng(2)
     chosen = np.stack([rng.permutation(30)[:8] for _ in range(80)])
     quality, of_a = rng.standard_normal(30), np.arange(30) < 12
+    of_a = np.argsort(np.argsort(quality)) < poorest if poorest else of_a
     score = quality[chosen] + 0.2 * rng.standard_normal(chosen.shape)
     x = (np.argsort(np.argsort(-score)) < 3).astype(float)
     is_a = of_a[chosen]
@@ -178,9 +180,24 @@ def item_example() -> tuple[Lists, ItemSums, np.ndarray, np.ndarray]:
     value, group = (np.zeros(30) for _ in range(2))
     for i in range(80):
         for j in range(8):
-            value[chosen[i, j]] += x[i, j] - x[i].mean()
+            value[chosen[i, j]] += (x[i, j] - x[i].mean()) * (0 < a[i] < 8)
             group[chosen[i, j]] += is_a[i, j] - is_a[i].mean()
-    return lists, ItemSums(of_a, value, group), chosen, x
+    rows, shared = (np.bincount(chosen[kept].ravel(), minlength=30) * 1.0 for kept in (slice(None), (0 < a) & (a < 8)))
+    return lists, ItemSums(of_a, value, group, rows, rows * 0, shared), chosen, x
+
+
+def sums_of_squares(items: ItemSums, difference: float, weight: float) -> tuple[float, float]:
+    """Welch's, from each item's own residual, and Student's, from the mean square per row of all items; item by item."""
+    share, welch, usual, student_s = items.is_a.mean(), 0.0, 0.0, 0.0
+    assert items.shared is not None
+    for item in range(30):
+        total = items.value_deviation[item] - difference * items.group_deviation[item]
+        leverage = (items.is_a[item] - share) * items.group_deviation[item] / weight
+        welch += ((items.is_a[item] - share) * total / (1 - leverage)) ** 2
+        usual += total**2 / items.shared[item] / items.shared.sum()
+    for item in range(30):
+        student_s += ((items.is_a[item] - share) * items.shared[item]) ** 2 * usual
+    return welch, student_s
 
 
 def test_recurring_items_are_the_units_where_they_vary_more() -> None:
@@ -188,21 +205,26 @@ def test_recurring_items_are_the_units_where_they_vary_more() -> None:
     plain, robust = within(lists), within(lists, items=items)
     assert robust.method == "item t"
     assert robust.difference == plain.difference
-    share, moved = items.is_a.mean(), []
-    for item in range(30):
+    for item in range(30):  # what the sums are of
         total = 0.0
-        for i in range(80):
-            for j in range(8):
-                if chosen[i, j] == item:
-                    in_a = items.is_a[chosen[i]]
-                    total += x[i, j] - x[i].mean() - plain.difference * (in_a[j] - in_a.mean())
-        leverage = (items.is_a[item] - share) * items.group_deviation[item] / lists.weight.sum()
-        moved.append((items.is_a[item] - share) * total / (1 - leverage))
-    variance = 29 / 30 * sum(m * m for m in moved)
-    half = student(robust.freedom).ppf(0.975) * variance**0.5 / lists.weight.sum()
+        for i, j in zip(*np.nonzero(chosen == item), strict=True):
+            total += x[i, j] - x[i].mean()
+        assert items.value_deviation[item] == pytest.approx(total)
+    welch, student_s = sums_of_squares(items, plain.difference, lists.weight.sum())
+    assert welch > student_s
+    half = student(robust.freedom).ppf(0.975) * (29 / 30 * welch) ** 0.5 / lists.weight.sum()
     assert robust.high - robust.difference == pytest.approx(half)
     assert 10 < robust.freedom < 29
     assert robust.p > plain.p
+
+
+def test_few_items_that_happen_to_be_alike_are_taken_to_vary_as_all_items_do() -> None:
+    lists, items, _, _ = item_example(poorest=5)
+    assert lists.x_a.sum() == 0
+    welch, student_s = sums_of_squares(items, within(lists).difference, lists.weight.sum())
+    assert student_s > 2 * welch
+    assert 1e-3 < within(lists, items=items).p  # by chance 5 items of 30 are the 5 poorest, or the 5 best, seldom
+    assert within(lists).p < 1e-9
 
 
 def test_a_group_of_one_recurring_item_cannot_be_told() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_items, few_leaning, two_way
+from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_items, few_leaning, item_variances, two_way
 from evenrank.inference.conditional import Conditional, conditional
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.rates import quotient
@@ -145,11 +145,10 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         return replace(result, decidable=False, reason=reason)
     alone = 0
     if items is not None:
-        rate = float(lists.selected.sum() / lists.rows.sum())
         for own, rows in ((items.is_a, lists.a), (~items.is_a, lists.b)):
-            alone = alone or few_items(np.abs(items.group_deviation[own]), float(rows.sum()), rate)
+            alone = alone or few_items(np.abs(items.group_deviation[own]), float(rows.sum()))
     if alone:
-        reason = f"Few are selected, and one group has only {alone} items that recur, which may differ by themselves."
+        reason = f"One group has only {alone} items that recur, which may differ by themselves."
         return replace(result, decidable=False, reason=reason)
     return result
 
@@ -263,15 +262,16 @@ def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
     centred = items.is_a - items.is_a.mean()
     leverage = centred * items.group_deviation
     left = np.maximum(1 - leverage / leverage.sum(), 1e-9)  # what an item leaves to the others, as for clusters
-    moved = centred * (items.value_deviation - theta * items.group_deviation) / left
+    residual = items.value_deviation - theta * items.group_deviation
+    rows = items.shared if items.shared is not None else items.rows
+    rows = np.abs(items.group_deviation) if rows is None else rows
+    if min(items.is_a.sum(), (~items.is_a).sum()) < 2:
+        return math.inf, 0.0
     total = below = 0.0
-    for own in (items.is_a, ~items.is_a):  # as Welch does: few items of one group have few degrees of freedom
-        if own.sum() < 2:
-            return math.inf, 0.0
-        part = (len(centred) - 1) / len(centred) * float(moved[own] @ moved[own])
+    for part, freedom in item_variances(residual, centred, left, rows, items.is_a):
         total += part
-        below += part * part / max(effective_number(items.group_deviation[own] ** 2) - 1, 0.01)
-    return total, total * total / below if below > 0 else 0.0
+        below += part**2 / freedom  # as Welch does: few items of one group have few degrees of freedom
+    return (len(centred) - 1) / len(centred) * total, total**2 / below if below > 0 else 0.0
 
 
 def _few(lists: Lists) -> bool:
