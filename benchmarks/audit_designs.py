@@ -236,6 +236,7 @@ def lists_of(made: Rows, notion: str, k: int) -> tuple[Lists, ItemSums | None]:
     is_a[made.item[made.is_a]] = True
     there = np.bincount(made.item[at_stake], minlength=count) > 0
     totals = [
-        np.bincount(made.item.ravel(), v.ravel(), minlength=count)[there] for v in (value, group, at_stake + 0.0, x, at_stake & shared)
+        np.bincount(made.item.ravel(), v.ravel(), minlength=count)[there]
+        for v in (value, group, at_stake + 0.0, x, at_stake & shared)
     ]
     return lists, ItemSums(is_a[there], *totals)

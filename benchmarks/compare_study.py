@@ -97,7 +97,9 @@ SETTINGS = (
     Setting("three groups, gaps 0", share=1 / 3, thirds=True),
     Setting("three groups, equal gaps", share=1 / 3, thirds=True, leans=(1.0, 1.0)),
     Setting("three groups, equal gaps, the largest", share=1 / 3, thirds=True, leans=(1.0, 1.0), across="max"),
-    Setting("three groups, equal and opposite", share=1 / 3, thirds=True, leans=(0.6, -0.6), lengths=(6, 6), null="size"),
+    Setting(
+        "three groups, equal and opposite", share=1 / 3, thirds=True, leans=(0.6, -0.6), lengths=(6, 6), null="size"
+    ),
     Setting("equalized odds, equal gaps", leans=(1.0, 1.0), measure="eod@3"),
     Setting("four-fifths, rates alike", measure="four_fifths@3"),
     Setting("four-fifths, equal ratios", leans=(1.0, 1.0), measure="four_fifths@3"),
@@ -124,9 +126,7 @@ def truth(setting: Setting) -> tuple[float, float]:
     (line,) = er.compare(first, second, data, [setting.measure], across=setting.across)
     gaps = line if setting.combined else line.pairs[0]
     a, b = gaps.a, gaps.b
-    if setting.null == "both":
-        a = b = (a + b) / 2
-    elif setting.null == "size" and setting.combined:
+    if setting.null == "both" or (setting.null == "size" and setting.combined):
         a = b = (a + b) / 2
     elif setting.null == "size":
         a = (a - b) / 2
@@ -193,7 +193,9 @@ def main() -> None:
             rejected = 100 * np.where(np.isnan(found), np.nan, found <= ALPHA)[:, [0, 1, 4]].mean(axis=0)
             held = 100 * found[:, 2:4].mean(axis=0)
             true = {"both": "both", "size": "size", "none": "–"}[setting.null]
-            rows.append([setting.name, true, *("–" if np.isnan(value) else f"{value:.1f}" for value in (*rejected, *held))])
+            rows.append(
+                [setting.name, true, *("–" if np.isnan(value) else f"{value:.1f}" for value in (*rejected, *held))]
+            )
             print(*rows[-1], sep="  ", flush=True)
     heads = ["true null", "signed, %", "size, %", "paired t, %", "signed held, %", "size held, %"]
     common.table(["setting", *heads], rows)

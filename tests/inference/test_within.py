@@ -182,12 +182,12 @@ def item_example(poorest: int = 0) -> tuple[Lists, ItemSums, np.ndarray, np.ndar
         for j in range(8):
             value[chosen[i, j]] += (x[i, j] - x[i].mean()) * (0 < a[i] < 8)
             group[chosen[i, j]] += is_a[i, j] - is_a[i].mean()
-    rows, shared = (np.bincount(chosen[kept].ravel(), minlength=30) * 1.0 for kept in (slice(None), (0 < a) & (a < 8)))
+    rows, shared = (np.bincount(chosen[kept].ravel(), minlength=30) * 1.0 for kept in (slice(None), (a > 0) & (a < 8)))
     return lists, ItemSums(of_a, value, group, rows, rows * 0, shared), chosen, x
 
 
 def sums_of_squares(items: ItemSums, difference: float, weight: float) -> tuple[float, float]:
-    """Welch's, from each item's own residual, and Student's, from the mean square per row of all items; item by item."""
+    """Welch's, from each item's own residual, and Student's, from the mean square per row of all; item by item."""
     share, welch, usual, student_s = items.is_a.mean(), 0.0, 0.0, 0.0
     assert items.shared is not None
     for item in range(30):
@@ -223,7 +223,7 @@ def test_few_items_that_happen_to_be_alike_are_taken_to_vary_as_all_items_do() -
     assert lists.x_a.sum() == 0
     welch, student_s = sums_of_squares(items, within(lists).difference, lists.weight.sum())
     assert student_s > 2 * welch
-    assert 1e-3 < within(lists, items=items).p  # by chance 5 items of 30 are the 5 poorest, or the 5 best, seldom
+    assert within(lists, items=items).p > 1e-3  # by chance 5 items of 30 are the 5 poorest, or the 5 best, seldom
     assert within(lists).p < 1e-9
 
 

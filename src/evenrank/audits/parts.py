@@ -267,9 +267,7 @@ def _strata(stat: Statistic, groups: list[str]) -> list[tuple[str, list[int]]]:
     return [(notion.stratum(s), list(range(s * len(groups), (s + 1) * len(groups)))) for s in range(count)]
 
 
-def leads_of(
-    stat: Statistic, chance: NDArray[np.float64], groups: list[str], tested: TestedGaps
-) -> tuple[Lead, ...]:
+def leads_of(stat: Statistic, chance: NDArray[np.float64], groups: list[str], tested: TestedGaps) -> tuple[Lead, ...]:
     """Find who leads in each stratum where a group does; ``chance`` holds the same means for random orders."""
     means = stat.sums.ratios
     measure, k = name_and_k(stat)

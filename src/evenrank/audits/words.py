@@ -144,14 +144,16 @@ def _compared(audit: Audit) -> str:
     changes = ", ".join(
         f"{title(*MeasureAt.of(comparison.measure))} {comparison.difference:+.3f}" for comparison in sure
     )
-    sizes = f"more than chance (other minus this): {changes}." if sure else "no measure is larger or smaller for certain."
+    sizes = (
+        f"more than chance (other minus this): {changes}." if sure else "no measure is larger or smaller for certain."
+    )
     if not moved:
         return start + sizes
     measure, clearest = min(moved, key=lambda entry: entry[1].p_value)
     flips = sum(pair.flips for _, pair in moved)
     return (
-        f"{start}{sizes} {len(moved)} gaps have moved more than chance, {flips} of them to the other group; the clearest "
-        f"is the {title(*MeasureAt.of(measure))} between {quoted(clearest.group)} and {quoted(clearest.other)}: "
+        f"{start}{sizes} {len(moved)} gaps have moved more than chance, {flips} of them to the other group; the "
+        f"clearest is the {title(*MeasureAt.of(measure))} between {quoted(clearest.group)} and {quoted(clearest.other)}: "
         f"{signed(clearest.a)} here, {signed(clearest.b)} there; {clearest.direction}."
     )
 
@@ -204,8 +206,8 @@ def _next(audit: Audit) -> list[str]:
         cost = "dp" if not audit.labelled else "eop"
         return [
             "What now: look at the queries that weigh most, below; see what a more even ranking costs with "
-            f"`evenrank train --notion {cost}` on rows with features, or with rankings that see the group: offsets per "
-            f"group (`evenrank train --method offset --notion {cost}`) or re-ranking (`evenrank rank --method fastar`); "
+            f"`evenrank train --notion {cost}` on rows with features, or with rankings that see the group: offsets "
+            f"per group (`evenrank train --method offset --notion {cost}`) or `evenrank rank --method fastar`; "
             "then compare with `evenrank audit --compare`.",
             CAUTION,
         ]

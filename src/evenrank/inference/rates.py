@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from evenrank.inference import score
 from evenrank.inference.clusters import (
     Covariance,
-    effective_number,
     few_items,
     few_leaning,
     item_variances,
@@ -107,7 +106,9 @@ class PairScore:
         counts = int(is_a.sum()), int((~is_a).sum())
         by_item = [(count - 1) / max(count, 1) * total for count, (total, _) in zip(counts, squares, strict=True)]
         by_row = [rate * (1 - rate) / n for rate, n in zip(self.rates, self.n, strict=True)]
-        return [widest, (by_item[0], 0.0, by_item[1]), (by_row[0], 0.0, by_row[1])], tuple(freedom for _, freedom in squares)
+        return [widest, (by_item[0], 0.0, by_item[1]), (by_row[0], 0.0, by_row[1])], tuple(
+            freedom for _, freedom in squares
+        )
 
     @property
     def swapped(self) -> PairScore:

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_items, few_leaning, item_variances, two_way
+from evenrank.inference.clusters import (
+    Covariance,
+    cluster_freedom,
+    few_items,
+    few_leaning,
+    item_variances,
+    two_way,
+)
 from evenrank.inference.conditional import Conditional, conditional
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.rates import quotient
