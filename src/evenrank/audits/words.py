@@ -153,8 +153,8 @@ def _compared(audit: Audit) -> str:
     flips = sum(pair.flips for _, pair in moved)
     return (
         f"{start}{sizes} {len(moved)} gaps have moved more than chance, {flips} of them to the other group; the "
-        f"clearest is the {title(*MeasureAt.of(measure))} between {quoted(clearest.group)} and {quoted(clearest.other)}: "
-        f"{signed(clearest.a)} here, {signed(clearest.b)} there; {clearest.direction}."
+        f"clearest is the {title(*MeasureAt.of(measure))} between {quoted(clearest.group)} and "
+        f"{quoted(clearest.other)}: {signed(clearest.a)} here, {signed(clearest.b)} there; {clearest.direction}."
     )
 
 
