@@ -194,7 +194,6 @@ def test_few_recurring_items_that_happen_to_be_alike_are_taken_to_vary_as_all_it
     assert pooled(lists).p < 1e-6 < 0.01 < pooled(lists, items=items).p
 
 
-
 def test_fractions_and_a_million_rows_are_no_trouble() -> None:
     tied = Lists(*np.array([[2.0] * 30, [3.0] * 30, [0.4] * 30, [0.6] * 30, [0.2] * 30]), (np.arange(30),), False)
     assert pooled(tied).p > 0.999
