@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from evenrank.inference import ItemSums, Lists, Within, pooled, within
+from evenrank.inference.clusters import cluster_freedom
 from inference_oracles import Counts, bearing, count, jackknife, lists_of
 
 MANY = st.lists(count(5), min_size=2, max_size=12)
@@ -33,7 +34,34 @@ def test_large_samples_leave_out_each_cluster_in_turn(users: int) -> None:
     assert result.difference == pytest.approx(estimate)
     half = student(result.freedom).ppf(0.975) * variance**0.5
     assert (result.low, result.high) == pytest.approx((estimate - half, estimate + half))
-    assert result.p == pytest.approx(2 * student(result.freedom).sf(abs(estimate) / variance**0.5))
+    # The test is that of ΣD/ΣV, left out in turn, with V the variance that chance alone gives a list's D.
+    chance = [hypergeometric_variance(*one) for one in counts]
+    excess = [(x_a * b - x_b * a) / (a + b) for a, b, x_a, x_b in counts]
+    names = sorted({c for c, v in zip(clusters, chance, strict=True) if v})
+    slope = sum(excess) / sum(chance)
+    without = []
+    for name in names:
+        rest = [i for i, c in enumerate(clusters) if c != name]
+        without.append(sum(excess[i] for i in rest) / sum(chance[i] for i in rest))
+    error = ((len(names) - 1) / len(names) * sum((slope - one) ** 2 for one in without)) ** 0.5
+    sizes = np.array([sum(v for v, c in zip(chance, clusters, strict=True) if c == name) for name in names])
+    assert result.p == pytest.approx(2 * student(cluster_freedom(sizes, sizes)).sf(abs(slope) / error))
+
+
+def hypergeometric_variance(a: int, b: int, x_a: int, x_b: int) -> float:
+    n, k = a + b, x_a + x_b
+    return k * (a / n) * (b / n) * (n - k) / (n - 1) if n > 1 else 0.0
+
+
+def test_a_few_long_lists_do_not_hide_a_lean() -> None:
+    """Lists of 4 that put group a second, and two of 400 whose top 2 say no more than theirs."""
+    counts = [(2, 2, 0, 2), (2, 2, 1, 1), (2, 2, 1, 1)] * 40 + [(200, 200, 1, 1), (200, 200, 0, 2)]
+    result = within(lists_of(counts))
+    alone = within(lists_of(counts[:-2]))
+    assert (result.method, alone.method) == ("cluster t", "cluster t")
+    assert result.p < 1e-3
+    assert alone.p < 1e-3
+    assert result.high <= 0
 
 
 @given(MANY)
