@@ -230,11 +230,13 @@ def lists_of(made: Rows, notion: str, k: int) -> tuple[Lists, ItemSums | None]:
     n = np.maximum(a + b, 1)[:, None]
     value = np.where(at_stake, x - x.sum(axis=1, keepdims=True) / n, 0.0)
     group = np.where(at_stake, made.is_a - a[:, None] / n, 0.0)
+    shared = (a > 0)[:, None] & (b > 0)[:, None]
     count = int(made.item.max()) + 1
     is_a = np.zeros(count, bool)
     is_a[made.item[made.is_a]] = True
     there = np.bincount(made.item[at_stake], minlength=count) > 0
     totals = [
-        np.bincount(made.item.ravel(), v.ravel(), minlength=count)[there] for v in (value, group, at_stake + 0.0, x)
+        np.bincount(made.item.ravel(), v.ravel(), minlength=count)[there]
+        for v in (value, group, at_stake + 0.0, x, at_stake & shared)
     ]
     return lists, ItemSums(is_a[there], *totals)

@@ -2,7 +2,8 @@
 
 Under a null hypothesis a test at 5 % should reject in 5 % of data sets: the signed difference where the true gaps are
 equal, the change of size where their sizes are. The paired t-test beside it is that of per-query contributions to the
-gap, with group sizes taken as known. Settings are in `SETTINGS`, by name; `--only` runs some of them.
+gap, with group sizes taken as known. Settings are in `SETTINGS`, by name; `--only` runs some of them. Where several
+groups or strata are combined, or a ratio is compared, there is no signed difference: the test is that of the measure.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ class Setting:
     queries: int = 200
     lengths: tuple[int, int] = (6, 12)
     share: float = 0.5  # of the second group
+    thirds: bool = False  # a third group takes half of the first one's rows
+    across: str = "mean"
     carriers: int | None = None  # lists with one item of the second group; the others have none
     leans: tuple[float, float] = (0.0, 0.0)
     noise: float = 1.0  # of each ranker's own, beside the shared quality of 1
@@ -53,8 +56,17 @@ class Setting:
             own = self.own_lean * rng.normal(size=user.max() + 1)[user]
             score = shared + self.noise * rng.normal(size=n) + (lean + own) * group
             scores.append(np.round(score) if self.rounded else score)
-        data = er.RankingData.from_arrays(np.zeros((n, 0)), relevance, group.astype(int), query, group_names=["x", "y"])
+        code = group.astype(int)
+        if self.thirds:
+            code = np.where(~group & (rng.random(n) < 0.5), 2, code)
+        names = ["x", "y", "z"][: 3 if self.thirds else 2]
+        data = er.RankingData.from_arrays(np.zeros((n, 0)), relevance, code, query, group_names=names)
         return scores[0], scores[1], data, user
+
+    @property
+    def combined(self) -> bool:
+        """Whether the measure is more than one gap of two groups."""
+        return self.thirds or self.measure.startswith(("eod", "four_fifths"))
 
 
 SETTINGS = (
@@ -82,6 +94,17 @@ SETTINGS = (
     Setting("equal and opposite", leans=(1.0, -1.0), null="size"),
     Setting("equal and opposite, 40 queries", leans=(1.0, -1.0), queries=40, null="size"),
     Setting("equal and opposite, 40 users", queries=400, users=40, own_lean=0.7, leans=(1.0, -1.0), null="size"),
+    Setting("three groups, gaps 0", share=1 / 3, thirds=True),
+    Setting("three groups, equal gaps", share=1 / 3, thirds=True, leans=(1.0, 1.0)),
+    Setting("three groups, equal gaps, the largest", share=1 / 3, thirds=True, leans=(1.0, 1.0), across="max"),
+    Setting(
+        "three groups, equal and opposite", share=1 / 3, thirds=True, leans=(0.6, -0.6), lengths=(6, 6), null="size"
+    ),
+    Setting("equalized odds, equal gaps", leans=(1.0, 1.0), measure="eod@3"),
+    Setting("four-fifths, rates alike", measure="four_fifths@3"),
+    Setting("four-fifths, equal ratios", leans=(1.0, 1.0), measure="four_fifths@3"),
+    Setting("four-fifths, three groups", share=1 / 3, thirds=True, leans=(0.6, 0.6), measure="four_fifths@3"),
+    Setting("three groups, gaps fall", share=1 / 3, thirds=True, leans=(0.8, 0.45), null="none"),
     Setting("a gap falls", leans=(0.8, 0.45), null="none"),
     Setting("a gap falls, 40 queries", queries=40, leans=(1.2, 0.5), null="none"),
     Setting("a gap falls, alike rankings", leans=(0.8, 0.7), noise=0.2, null="none"),
@@ -100,9 +123,10 @@ def truth(setting: Setting) -> tuple[float, float]:
         users=None if setting.users is None else setting.users * times,
     )
     first, second, data, _ = large.draw(np.random.default_rng(12345))
-    (pair,) = er.compare(first, second, data, [setting.measure])[0].pairs
-    a, b = pair.a, pair.b
-    if setting.null == "both":
+    (line,) = er.compare(first, second, data, [setting.measure], across=setting.across)
+    gaps = line if setting.combined else line.pairs[0]
+    a, b = gaps.a, gaps.b
+    if setting.null == "both" or (setting.null == "size" and setting.combined):
         a = b = (a + b) / 2
     elif setting.null == "size":
         a = (a - b) / 2
@@ -136,7 +160,12 @@ def run(setting: Setting, datasets: int, seed: int) -> np.ndarray:
     for line in found:
         a, b, data, user = setting.draw(rng)
         cluster = None if setting.users is None else user
-        (compared,) = er.compare(a, b, data, [setting.measure], cluster=cluster)
+        (compared,) = er.compare(a, b, data, [setting.measure], cluster=cluster, across=setting.across)
+        if setting.combined:
+            held = compared.low <= gaps[1] - gaps[0] <= compared.high
+            line[:] = np.nan, compared.p_value, np.nan, held, np.nan
+            assert (compared.p_value <= ALPHA) == (not compared.low <= 0 <= compared.high), (setting.name, compared)
+            continue
         (pair,) = compared.pairs
         consistent = (pair.p_value <= ALPHA) == (not pair.low <= 0 <= pair.high)
         consistent &= (pair.change_p_value <= ALPHA) == (not pair.change_low <= 0 <= pair.change_high)
@@ -161,10 +190,13 @@ def main() -> None:
         rows = []
         for setting, future in waiting:
             found = future.result()
-            rejected = 100 * (found[:, [0, 1, 4]] <= ALPHA).mean(axis=0)
+            rejected = 100 * np.where(np.isnan(found), np.nan, found <= ALPHA)[:, [0, 1, 4]].mean(axis=0)
             held = 100 * found[:, 2:4].mean(axis=0)
             true = {"both": "both", "size": "size", "none": "–"}[setting.null]
-            rows.append([setting.name, true, *(f"{value:.1f}" for value in (*rejected, *held))])
+            rows.append(
+                [setting.name, true, *("–" if np.isnan(value) else f"{value:.1f}" for value in (*rejected, *held))]
+            )
+            print(*rows[-1], sep="  ", flush=True)
     heads = ["true null", "signed, %", "size, %", "paired t, %", "signed held, %", "size held, %"]
     common.table(["setting", *heads], rows)
 

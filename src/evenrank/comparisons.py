@@ -14,7 +14,7 @@ moves are summed query by query; the others may move it either way, and count in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -129,6 +129,11 @@ class Comparison:
     adjusted: float
     confidence: float
     pairs: tuple[PairComparison, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain values, with who leads in words for each pair."""
+        pairs = [asdict(pair) | {"direction": pair.direction} for pair in self.pairs]
+        return asdict(self) | {"pairs": pairs}
 
 
 def compare(

@@ -58,6 +58,12 @@ def test_a_tiny_group_silences_nobody():
     assert tiny["number"] == 2
     told = [one for one in audit.to_dict()["verdicts"] if "tiny" in (one["a"], one["b"])]
     assert {one["verdict"] for one in told} <= {"cannot tell", "none shown"}
+    # The gap is that of a group that shows it, not of the two items with the lowest rate of all.
+    assert tiny["rate"] == 0
+    gaps = [one for one in audit.to_dict()["findings"] if one["shown"]]
+    assert {one["measure"] for one in gaps} == {"demographic_parity", "exposure_gap"}
+    assert {one["other"] for one in gaps} == {"f"}
+    assert "tiny" not in {one["favoured"] for one in gaps}
     # Set aside with a note, never silently.
     without = audited(lists, [4], min_count=10)
     assert without.verdict["within_query"] == "uneven"
@@ -324,3 +330,100 @@ def test_groups_that_never_meet_cannot_be_told_within_queries():
     assert "from that alone the ranker's part is not shown" in words[0]
     untold = [text for text in words if text.startswith("Cannot be told within queries")]
     assert '"a" and "b" (120 and 360 items), demographic parity at k = 3' in untold[0]
+
+
+def copied(times, rng, **more):
+    """Twenty lists of a fair ranker, each logged several times under other query ids."""
+    groups = [shuffled(list("aaaabbbb"), rng) for _ in range(20)] * times
+    scores = np.tile(rng.normal(size=160), times)
+    qid = np.repeat(np.arange(20 * times), 8)
+    labels = [label for one in groups for label in one]
+    return scores, er.RankingData.from_arrays(np.zeros((len(qid), 0)), np.zeros(len(qid)), labels, qid, **more)
+
+
+def test_copies_of_lists_are_noticed_and_said():
+    rng = np.random.default_rng(9)
+    scores, data = copied(6, rng)
+    audit = er.audit(scores, data, [3], labelled=False)
+    (note,) = [text for text in audit.to_dict()["notes"] if text.startswith("Copies")]
+    assert note.startswith("Copies: 100 of 120 lists have the same scores, labels and groups as another one")
+    assert note in audit.conclusions()
+    # What they share is named, or is known by the items: nothing is left to warn of.
+    named = er.audit(scores, data, [3], labelled=False, cluster=np.tile(np.repeat(np.arange(20), 8), 6))
+    known = er.audit(*copied(6, rng, item_ids=np.tile(np.arange(160), 6)), [3], labelled=False)
+    # Lists that differ, and lists of places, which may be alike by chance, are no copies.
+    single = er.audit(*copied(1, rng), [3], labelled=False)
+    places = audited([["a", "b", "a", "b"]] * 40, [1])
+    for other in (named, known, single, places):
+        assert not [text for text in other.notes if text.startswith("Copies")]
+
+
+def test_copies_in_several_parts_are_noticed_in_any_order_of_rows():
+    rng = np.random.default_rng(10)
+    scores, data = copied(2, rng)
+    half = data.query_ids < 20
+    order = rng.permutation(data.n_rows)
+    mixed = er.RankingData.from_arrays(
+        data.features[order],
+        data.relevance[order],
+        np.array(data.group_names)[data.group][order],
+        data.query_ids[data.query_of_row][order],
+    )
+    parts = [
+        er.audits.Summary.of(data.to_stored(scores)[mask[data.query_of_row]], data.take(mask), [3], labelled=False)
+        for mask in (half, ~half)
+    ]
+    assert [part.copies for part in parts] == [(0, 20), (0, 20)]
+    assert parts[1].merge(parts[0]).copies == (20, 40)
+    assert er.audits.Summary.of(scores[order], mixed, [3], labelled=False).copies == (20, 40)
+
+
+def two_rankings(leans, queries=150):
+    """Two rankers of the same lists that lean to x by as much as is said."""
+    rng = np.random.default_rng(11)
+    group = np.tile(list("xxxxyyyy"), queries)
+    quality = rng.normal(size=len(group))
+    scores = [quality + rng.normal(size=len(group)) + lean * (group == "x") for lean in leans]
+    qid = np.repeat(np.arange(queries), 8)
+    return *scores, er.RankingData.from_arrays(np.zeros((len(group), 0)), np.zeros(len(group)), group, qid)
+
+
+def compared_words(audit):
+    (sentence,) = [text for text in audit.conclusions() if text.startswith("Compared with the other ranking")]
+    return sentence
+
+
+def test_a_lead_that_flips_is_said_where_its_size_stays():
+    """Equal gaps of opposite sign: "none is more than chance"."""
+    this, other, data = two_rankings((1.0, -1.0))
+    audit = er.audit(this, data, [3], labelled=False, against=other)
+    words = compared_words(audit)
+    assert "no measure is larger or smaller for certain." in words
+    assert 'the lead flips from "x" to "y"' in words
+    (line,) = [one for one in audit.to_dict()["comparison"] if one["measure"] == "demographic_parity@3"]
+    (pair,) = line["pairs"]
+    assert pair["direction"] == 'the lead flips from "x" to "y"'
+    assert line["adjusted"] > 0.05 >= pair["adjusted"]
+    assert pair["a"] > 0.1 > -0.1 > pair["b"]
+    assert line["low"] <= 0 <= line["high"]
+    assert pair["high"] < 0
+    # A gap that falls is told by its size, and no lead flips; the same ranking twice tells nothing.
+    assert "flips" not in compared_words(er.audit(this, data, [3], labelled=False, against=this / 2))
+    fallen = two_rankings((1.5, 0.5))
+    falls = compared_words(er.audit(fallen[0], fallen[2], [3], labelled=False, against=fallen[1]))
+    assert "more than chance (other minus this): demographic parity gap at 3 -0." in falls
+    assert "flips" not in falls
+
+
+def test_a_plan_says_its_power_in_words_and_in_json():
+    """ "About 201 queries are needed" was noticed in 49 % of simulations."""
+    this, _, data = two_rankings((0.0, 0.0))
+    audit = er.audit(this, data, [3], labelled=False)
+    (plan,) = audit.to_dict()["plans"]
+    assert (plan["power"], plan["gap"], plan["queries"]) == (0.8, 0.05, 150)
+    assert plan["power_now"] < 0.8
+    (sentence,) = [text for text in audit.conclusions() if text.startswith("What now: with a probability of 80%")]
+    assert f"of {plan['smallest_gap']:.3f} at k = 3, looked at alone" in sentence
+    assert f"to notice one of 0.05, about {plan['queries_needed']:,} queries like these are needed" in sentence
+    # Each list has 4 items of each group and takes 3: by hand, 7.85 standard errors² over the gap², nearly.
+    assert plan["queries_needed"] == pytest.approx(7.85 * 2 * (3 / 8 * 5 / 8) / 4 * 8 / 7 / 0.05**2, rel=0.1)

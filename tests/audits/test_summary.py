@@ -142,7 +142,7 @@ def test_damaged_files_are_one_clear_line(tmp_path):
         Summary.load(path)
     header = json.loads(str(arrays["header"])) | {"version": 99}
     np.savez(path, **(arrays | {"header": np.array(json.dumps(header))}))
-    with pytest.raises(er.DataError, match="version 1 is needed; got 99"):
+    with pytest.raises(er.DataError, match="version 2 is needed; got 99"):
         Summary.load(path)
     with pytest.raises(er.DataError, match="there is no such file"):
         Summary.load(tmp_path / "none.npz")

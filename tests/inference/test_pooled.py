@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 from scipy.stats import t as student
 
-from evenrank.inference import ItemSums, Lists, four_fifths, pooled, ratio_rule
+from evenrank.inference import ItemSums, Lists, PairScore, four_fifths, pooled, ratio_rule
 from evenrank.inference.score import crossing, wilson, with_difference, with_ratio
 from inference_oracles import Counts, count, lists_of
 
@@ -178,6 +178,20 @@ def test_recurring_items_widen_the_interval() -> None:
     plain, robust = pooled(lists_of(counts)), pooled(lists_of(counts), items=items)
     assert robust.high - robust.low > 2 * (plain.high - plain.low)
     assert robust.freedom < 20
+
+
+def test_few_recurring_items_that_happen_to_be_alike_are_taken_to_vary_as_all_items_do() -> None:
+    """Five items that were never selected, in 40 rows each, beside 20 of which half always were."""
+    is_a = np.arange(25) < 5
+    sums = np.where(is_a, 0.0, 40.0 * (np.arange(25) % 2))
+    items = ItemSums(is_a, np.zeros(25), np.zeros(25), np.full(25, 40.0), sums)
+    rate = float(sums[~is_a].mean() / 40)
+    lists = lists_of([(5, 20, 0, round(20 * rate))] * 40)
+    scores = PairScore(lists, items)
+    # By hand: the mean square of all items' mean deviations, for 5 items and for 20.
+    usual = sum((sums[j] / 40 - (0.0 if is_a[j] else rate)) ** 2 for j in range(25)) / 25
+    assert scores.covariance.of_difference() == pytest.approx(usual * (4 / 5 / 5 + 19 / 20 / 20))
+    assert pooled(lists).p < 1e-6 < 0.01 < pooled(lists, items=items).p
 
 
 def test_fractions_and_a_million_rows_are_no_trouble() -> None:

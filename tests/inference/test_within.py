@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from evenrank.inference import ItemSums, Lists, Within, pooled, within
+from evenrank.inference.clusters import cluster_freedom
 from inference_oracles import Counts, bearing, count, jackknife, lists_of
 
 MANY = st.lists(count(5), min_size=2, max_size=12)
@@ -33,7 +34,34 @@ def test_large_samples_leave_out_each_cluster_in_turn(users: int) -> None:
     assert result.difference == pytest.approx(estimate)
     half = student(result.freedom).ppf(0.975) * variance**0.5
     assert (result.low, result.high) == pytest.approx((estimate - half, estimate + half))
-    assert result.p == pytest.approx(2 * student(result.freedom).sf(abs(estimate) / variance**0.5))
+    # The test is that of ΣD/ΣV, left out in turn, with V the variance that chance alone gives a list's D.
+    chance = [hypergeometric_variance(*one) for one in counts]
+    excess = [(x_a * b - x_b * a) / (a + b) for a, b, x_a, x_b in counts]
+    names = sorted({c for c, v in zip(clusters, chance, strict=True) if v})
+    slope = sum(excess) / sum(chance)
+    without = []
+    for name in names:
+        rest = [i for i, c in enumerate(clusters) if c != name]
+        without.append(sum(excess[i] for i in rest) / sum(chance[i] for i in rest))
+    error = ((len(names) - 1) / len(names) * sum((slope - one) ** 2 for one in without)) ** 0.5
+    sizes = np.array([sum(v for v, c in zip(chance, clusters, strict=True) if c == name) for name in names])
+    assert result.p == pytest.approx(2 * student(cluster_freedom(sizes, sizes)).sf(abs(slope) / error))
+
+
+def hypergeometric_variance(a: int, b: int, x_a: int, x_b: int) -> float:
+    n, k = a + b, x_a + x_b
+    return k * (a / n) * (b / n) * (n - k) / (n - 1) if n > 1 else 0.0
+
+
+def test_a_few_long_lists_do_not_hide_a_lean() -> None:
+    """Lists of 4 that put group a second, and two of 400 whose top 2 say no more than theirs."""
+    counts = [(2, 2, 0, 2), (2, 2, 1, 1), (2, 2, 1, 1)] * 40 + [(200, 200, 1, 1), (200, 200, 0, 2)]
+    result = within(lists_of(counts))
+    alone = within(lists_of(counts[:-2]))
+    assert (result.method, alone.method) == ("cluster t", "cluster t")
+    assert result.p < 1e-3
+    assert alone.p < 1e-3
+    assert result.high <= 0
 
 
 @given(MANY)
@@ -166,10 +194,12 @@ def test_two_clusterings_are_never_narrower_than_either() -> None:
     assert ((both.high - both.low) / 2 / student(both.freedom).ppf(0.975)) ** 2 == pytest.approx(expected)
 
 
-def item_example() -> tuple[Lists, ItemSums, np.ndarray, np.ndarray]:
+def item_example(poorest: int = 0) -> tuple[Lists, ItemSums, np.ndarray, np.ndarray]:
+    """30 items in 80 lists; group a is some of them, or the poorest."""
     rng = np.random.default_rng(2)
     chosen = np.stack([rng.permutation(30)[:8] for _ in range(80)])
     quality, of_a = rng.standard_normal(30), np.arange(30) < 12
+    of_a = np.argsort(np.argsort(quality)) < poorest if poorest else of_a
     score = quality[chosen] + 0.2 * rng.standard_normal(chosen.shape)
     x = (np.argsort(np.argsort(-score)) < 3).astype(float)
     is_a = of_a[chosen]
@@ -178,9 +208,24 @@ def item_example() -> tuple[Lists, ItemSums, np.ndarray, np.ndarray]:
     value, group = (np.zeros(30) for _ in range(2))
     for i in range(80):
         for j in range(8):
-            value[chosen[i, j]] += x[i, j] - x[i].mean()
+            value[chosen[i, j]] += (x[i, j] - x[i].mean()) * (0 < a[i] < 8)
             group[chosen[i, j]] += is_a[i, j] - is_a[i].mean()
-    return lists, ItemSums(of_a, value, group), chosen, x
+    rows, shared = (np.bincount(chosen[kept].ravel(), minlength=30) * 1.0 for kept in (slice(None), (a > 0) & (a < 8)))
+    return lists, ItemSums(of_a, value, group, rows, rows * 0, shared), chosen, x
+
+
+def sums_of_squares(items: ItemSums, difference: float, weight: float) -> tuple[float, float]:
+    """Welch's, from each item's own residual, and Student's, from the mean square per row of all; item by item."""
+    share, welch, usual, student_s = items.is_a.mean(), 0.0, 0.0, 0.0
+    assert items.shared is not None
+    for item in range(30):
+        total = items.value_deviation[item] - difference * items.group_deviation[item]
+        leverage = (items.is_a[item] - share) * items.group_deviation[item] / weight
+        welch += ((items.is_a[item] - share) * total / (1 - leverage)) ** 2
+        usual += total**2 / items.shared[item] / items.shared.sum()
+    for item in range(30):
+        student_s += ((items.is_a[item] - share) * items.shared[item]) ** 2 * usual
+    return welch, student_s
 
 
 def test_recurring_items_are_the_units_where_they_vary_more() -> None:
@@ -188,21 +233,26 @@ def test_recurring_items_are_the_units_where_they_vary_more() -> None:
     plain, robust = within(lists), within(lists, items=items)
     assert robust.method == "item t"
     assert robust.difference == plain.difference
-    share, moved = items.is_a.mean(), []
-    for item in range(30):
+    for item in range(30):  # what the sums are of
         total = 0.0
-        for i in range(80):
-            for j in range(8):
-                if chosen[i, j] == item:
-                    in_a = items.is_a[chosen[i]]
-                    total += x[i, j] - x[i].mean() - plain.difference * (in_a[j] - in_a.mean())
-        leverage = (items.is_a[item] - share) * items.group_deviation[item] / lists.weight.sum()
-        moved.append((items.is_a[item] - share) * total / (1 - leverage))
-    variance = 29 / 30 * sum(m * m for m in moved)
-    half = student(robust.freedom).ppf(0.975) * variance**0.5 / lists.weight.sum()
+        for i, j in zip(*np.nonzero(chosen == item), strict=True):
+            total += x[i, j] - x[i].mean()
+        assert items.value_deviation[item] == pytest.approx(total)
+    welch, student_s = sums_of_squares(items, plain.difference, lists.weight.sum())
+    assert welch > student_s
+    half = student(robust.freedom).ppf(0.975) * (29 / 30 * welch) ** 0.5 / lists.weight.sum()
     assert robust.high - robust.difference == pytest.approx(half)
     assert 10 < robust.freedom < 29
     assert robust.p > plain.p
+
+
+def test_few_items_that_happen_to_be_alike_are_taken_to_vary_as_all_items_do() -> None:
+    lists, items, _, _ = item_example(poorest=5)
+    assert lists.x_a.sum() == 0
+    welch, student_s = sums_of_squares(items, within(lists).difference, lists.weight.sum())
+    assert student_s > 2 * welch
+    assert within(lists, items=items).p > 1e-3  # by chance 5 items of 30 are the 5 poorest, or the 5 best, seldom
+    assert within(lists).p < 1e-9
 
 
 def test_a_group_of_one_recurring_item_cannot_be_told() -> None:

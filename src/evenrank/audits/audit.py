@@ -208,7 +208,7 @@ class Audit:
                 for limit in self.certificates
             ],
             "queries": [asdict(influence) for influence in self.influences],
-            "comparison": [asdict(comparison) for comparison in self.comparison],
+            "comparison": [comparison.to_dict() for comparison in self.comparison],
         }
 
     def table(self) -> Any:

@@ -200,6 +200,7 @@ class PairLists:
             sums((is_a - shares[at]) * both),
             sums(np.ones(len(rows))),
             sums(x),
+            sums(both),
         )
 
 

@@ -111,6 +111,22 @@ def hashed(ids: NDArray[Any]) -> NDArray[np.uint64]:
     return out
 
 
+def list_marks(scores: NDArray[np.float64], data: RankingData) -> NDArray[np.uint64]:
+    """Give each list, (q,), 64 bits that are those of any list with the same scores, labels and groups in its rows.
+
+    Lists of fewer than three rows, and those whose scores are whole numbers (places, say), may be alike by chance: 0.
+    """
+    names = hashed(np.array([*map(str, data.group_names), ""], dtype=object))
+    values = np.ascontiguousarray(scores, dtype=np.float64) + 0.0  # -0 is 0
+    starts = data.query_ptr[:-1]
+    with np.errstate(over="ignore"):
+        rows = _stirred(values.view(np.uint64) + MIX)
+        rows = _stirred(rows + (data.relevance.astype(np.float64) + 0.0).view(np.uint64))
+        marks = np.add.reduceat(_stirred(rows + names[data.group]), starts)
+    broken = np.maximum.reduceat(values != np.rint(values), starts)
+    return np.where(broken & (data.lengths > 2), marks, np.uint64(0))
+
+
 def _stirred(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -26,7 +26,7 @@ MOST_PAIRS = 300  # with more groups, each is compared with the largest one only
 MOST_CORRELATED = 400  # hypotheses whose correlations are used
 BINS = 2048  # clusters are put together into so many before their residuals are correlated
 NOTICEABLE, POWER = 0.05, 0.8  # the gap that plans are for, and with which probability it should be noticed
-RECURRING = 1.2  # lists that the item of a row of some group must stand in on average; below, items hardly recur
+RECURRING = 1.1  # lists that the item of a row stands in, averaged over a group; below, items add little variance
 # What is tested: measure, stratum and value; equalized odds adds the irrelevant rows to equal opportunity.
 TESTED = (
     ("demographic_parity", "all rows", "top"),

@@ -25,14 +25,17 @@ TOP_QUERIES = 5
 
 @dataclass(frozen=True)
 class Lead:
-    """Which group has the highest mean in a stratum and which the lowest.
+    """Which group is ahead in a stratum and which behind.
+
+    They are those of the pair whose gap is shown to be the largest; if none is shown, those of the highest and the
+    lowest mean.
 
     Attributes
     ----------
     stratum : str
         Which rows: "all rows", "relevant rows" or "irrelevant rows".
     favoured, other : str
-        The group with the highest mean and the one with the lowest.
+        The group ahead and the one behind.
     highest, lowest : float
         Their means.
     chance : float
@@ -147,8 +150,9 @@ def _by(items: list[Any], kind: Callable[[Any], Any]) -> list[Any]:
 def parts_of(
     statistics: SummaryStatistics,
     names: list[str],
-    tested: TestedGaps | None,
+    tested: TestedGaps,
     *,
+    resampled: bool,
     main_k: int,
     confidence: float,
     replicates: int,
@@ -162,8 +166,10 @@ def parts_of(
         The sums of the lists.
     names : list of str
         The measures, with their cut-offs.
-    tested : TestedGaps or None
-        The intervals of the pairs of groups; None computes all intervals from resampled queries.
+    tested : TestedGaps
+        The intervals of the pairs of groups.
+    resampled : bool
+        Whether all intervals are computed from resampled queries instead.
     main_k : int
         The cut-off whose most influential queries are listed.
     confidence, replicates, seed
@@ -185,7 +191,7 @@ def parts_of(
     if summary.n_queries < 2:
         estimates = [interval_of(stat, None, confidence=confidence) for stat in stats]
         intervals = [replace(interval, low=np.nan, high=np.nan) for interval in estimates]
-    elif tested is None:
+    elif resampled:
         intervals = resampled_intervals(stats, confidence=confidence, replicates=replicates, seed=seed)
     else:
         intervals = [
@@ -199,7 +205,7 @@ def parts_of(
             *name_and_k(stat),
             "max" if number >= len(plain) else "mean",
             intervals[number],
-            leads_of(stat, chances[stat.name], groups) if stat.kind == "gap" else (),
+            leads_of(stat, chances[stat.name], groups, tested) if stat.kind == "gap" else (),
         )
         for number, stat in enumerate([*plain, *largest])
     ]
@@ -261,9 +267,10 @@ def _strata(stat: Statistic, groups: list[str]) -> list[tuple[str, list[int]]]:
     return [(notion.stratum(s), list(range(s * len(groups), (s + 1) * len(groups)))) for s in range(count)]
 
 
-def leads_of(stat: Statistic, chance: NDArray[np.float64], groups: list[str]) -> tuple[Lead, ...]:
+def leads_of(stat: Statistic, chance: NDArray[np.float64], groups: list[str], tested: TestedGaps) -> tuple[Lead, ...]:
     """Find who leads in each stratum where a group does; ``chance`` holds the same means for random orders."""
     means = stat.sums.ratios
+    measure, k = name_and_k(stat)
     leads = []
     for stratum, columns in _strata(stat, groups):
         inside = means[columns]
@@ -271,6 +278,9 @@ def leads_of(stat: Statistic, chance: NDArray[np.float64], groups: list[str]) ->
         if len(known) < 2:
             continue
         best, worst = known[np.argmax(inside[known])], known[np.argmin(inside[known])]
+        shown = tested.shown(measure, stratum, k)
+        if shown is not None:
+            best, worst = (groups.index(name) for name in shown)
         if inside[best] > inside[worst] + ROUNDING:
             random = float(chance[columns][best] - chance[columns][worst])
             leads.append(Lead(stratum, groups[best], groups[worst], float(inside[best]), float(inside[worst]), random))

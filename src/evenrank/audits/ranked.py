@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.audits.ids import canonical_ids, checked_clusters, hashed
+from evenrank.audits.ids import canonical_ids, checked_clusters, hashed, list_marks
 from evenrank.audits.summary import QUALITY, VALUES, Summary
 from evenrank.checks import check_k
 from evenrank.data import RankingData
@@ -35,6 +35,7 @@ class Ranked:
         if stored.ndim != 1:
             raise DataError(f"an audit takes one score per row, ({data.n_rows},); got shape {stored.shape}.")
         self.data, self.labelled = data, labelled
+        self.marks = list_marks(stored, data)
         self.evaluation = Evaluation(data, Ranking(stored, data.query_ptr))
         self.cells = CellRows.of("equalized_odds" if labelled else "demographic_parity", data, warn=False)
         self.clusters, self.cluster_names = checked_clusters(cluster, data)
@@ -84,6 +85,7 @@ class Ranked:
             sums=sums,
             squares=squares,
             quality=quality,
+            marks=self.marks[order],
             clusters=tuple(labels[data.query_ptr[:-1]][order] for labels in self.clusters),
             cluster_names=self.cluster_names,
             items=items,

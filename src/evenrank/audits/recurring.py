@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evenrank.audits.summary import Summary
 from evenrank.ranking import discount_sums
 
-STRAYING = 0.1  # of the rows that would have another group than their id's usual one by chance: labelling errors
+STRAYING = 0.25  # of the rows that would have another group than their id's usual one by chance: labelling errors
 
 
 class Recurring:

@@ -22,6 +22,7 @@ from evenrank.wording import quoted
 GAPS = (*NOTIONS, "exposure_gap")
 UNLABELLED = ("demographic_parity", "exposure_gap")
 RATIO = "four_fifths"
+COPIES = 0.1  # of the lists that repeat another one, from which that is said
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Run:
             parts += parts_of(
                 statistics,
                 measure_names(summary.ks, [*(QUALITY if labelled else ()), *gaps, RATIO]),
-                None if self.method == "bootstrap" else TestedGaps(tests, self.confidence),
+                TestedGaps(tests, self.confidence),
+                resampled=self.method == "bootstrap",
                 main_k=main_k,
                 confidence=self.confidence,
                 replicates=self.replicates,
@@ -110,6 +112,13 @@ class Run:
             limits = [f"below {self.min_share:.3g} of the items"] if self.min_share else []
             limits += [f"fewer than {self.min_count:g} items"] if self.min_count else []
             notes.append(f"Set aside, as asked ({' or '.join(limits)}): {names}. They are ranked and in no gap.")
+        again, of = summary.copies
+        if not summary.clusters and tester.recurring is None and again >= COPIES * of > 0:
+            notes.append(
+                f"Copies: {again:,} of {of:,} lists have the same scores, labels and groups as another one, row by "
+                "row. Copies of a list are no new evidence, and the tests take them for that: name what copies share "
+                "as clusters (`--cluster`), or leave them out."
+            )
         for name, codes in zip(summary.cluster_names, tester.clusters, strict=False):
             notes.append(
                 f"Clusters: {summary.n_queries:,} queries of {len(np.unique(codes)):,} {quoted(name)}; queries of the "

@@ -61,6 +61,9 @@ class Summary:
         (m,): how many items stand above each such row, and how many share its score.
     weighted : bool
         Whether rows have weights, or probabilities of groups: then counts are not whole numbers.
+    marks : ndarray
+        (q,): 64 bits that are the same in lists with the same scores, labels and groups, row by row in any order; 0
+        where lists are so alike by chance.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class Summary:
     sums: NDArray[np.float64]
     squares: NDArray[np.float64]
     quality: NDArray[np.float64]
+    marks: NDArray[np.uint64]
     clusters: tuple[NDArray[Any], ...] = ()
     cluster_names: tuple[str, ...] = ()
     items: NDArray[np.uint64] | None = None
@@ -222,6 +226,12 @@ class Summary:
             whole[place] = not self.weighted and bool((sums == self.squares[place]).all() and (sums % 1 == 0).all())
         return whole
 
+    @cached_property
+    def copies(self) -> tuple[int, int]:
+        """How many lists have the same scores, labels and groups as an earlier one, and of how many that is asked."""
+        marks = self.marks[self.marks != 0]
+        return len(marks) - len(np.unique(marks)), len(marks)
+
     def without_groups(self, codes: NDArray[np.int64]) -> Summary:
         """Give the same lists with some groups taken as unknown; the others keep their codes' order."""
         stays = np.ones(self.n_groups, bool)
@@ -277,6 +287,7 @@ class Summary:
             lengths=self.lengths[order],
             relevant=self.relevant[order],
             quality=self.quality[:, :, order],
+            marks=self.marks[order],
             key=key[cells],
             count=self.count[cells],
             weight=self.weight[cells],
@@ -305,7 +316,7 @@ def _merged(a: Summary, b: Summary) -> Summary:
     a, b = (part._regrouped(names, np.array([names.index(name) for name in part.group_names])) for part in (a, b))
     both: dict[str, Any] = {
         name: np.concatenate([getattr(a, name), getattr(b, name)], axis=-1)
-        for name in ("lengths", "relevant", "count", "weight", "sums", "squares", "quality")
+        for name in ("lengths", "relevant", "marks", "count", "weight", "sums", "squares", "quality")
     }
     if a.items is not None:
         both |= {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in ("items", "first", "size")}

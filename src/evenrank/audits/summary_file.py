@@ -17,8 +17,8 @@ from evenrank.errors import DataError
 from evenrank.io.files import unreadable, write_whole
 
 FORMAT = "evenrank-summary"
-VERSION = 1
-ARRAYS = ("query_ids", "lengths", "relevant", "key", "count", "weight", "sums", "squares", "quality")
+VERSION = 2
+ARRAYS = ("query_ids", "lengths", "relevant", "key", "count", "weight", "sums", "squares", "quality", "marks")
 ROWS = ("items", "first", "size")
 LABELS = (bool, int, float, str)
 
@@ -119,7 +119,7 @@ def _sound(summary: Summary) -> bool:
     """Whether the arrays fit together."""
     q, e, cuts = summary.n_queries, len(summary.key), len(summary.ks)
     shapes = {
-        (q,): (summary.query_ids, summary.lengths, summary.relevant, *summary.clusters),
+        (q,): (summary.query_ids, summary.lengths, summary.relevant, summary.marks, *summary.clusters),
         (e,): (summary.key, summary.count, summary.weight),
         (len(VALUES), cuts, e): (summary.sums, summary.squares),
         (len(QUALITY) if summary.labelled else 0, cuts, q): (summary.quality,),

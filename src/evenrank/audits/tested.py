@@ -85,6 +85,19 @@ class TestedGaps:
         best = np.min(ends, axis=0) if ratio else np.max(ends, axis=0)
         return float(best[0]), float(best[1])
 
+    def shown(self, measure: str, stratum: str, k: int) -> tuple[str, str] | None:
+        """Name the group ahead and the one behind of the pair whose pooled gap is shown to be the largest, if any is.
+
+        A small group may have the highest rate and show nothing.
+        """
+        name = measure if measure == "exposure_gap" else OF_STRATUM[stratum]
+        least, names = 0.0, None
+        for pair in self._pairs(name, k):
+            low = folded(*self.tests.ends(pair)[:2])[0] if pair.pooled.decidable else 0.0
+            if low > least:
+                least, names = low, pair.favoured("pooled")
+        return names
+
     def rate(self, stat: Statistic, stratum: str, group: str, k: int) -> Interval:
         """Give the interval of a group's rate in a stratum."""
         known = self.tests.rates.get((OF_STRATUM[stratum], k, group))

@@ -11,7 +11,7 @@ from evenrank.audits.notable import by_clearness
 from evenrank.audits.pair_words import count, shown_sentences, untold
 from evenrank.intervals import FEW
 from evenrank.measures import MeasureAt
-from evenrank.wording import FOUR_FIFTHS, TITLES, quoted, title
+from evenrank.wording import FOUR_FIFTHS, TITLES, quoted, signed, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
@@ -124,18 +124,38 @@ def _certified(audit: Audit) -> str:
 
 
 def _compared(audit: Audit) -> str:
+    """Say which measures differ, and which gaps have moved although their sizes do not differ: a lead that flips."""
     if not audit.comparison:
         return ""
-    sure = [comparison for comparison in audit.comparison if comparison.adjusted <= 1 - audit.confidence]
-    if not sure:
+    level = 1 - audit.confidence
+    sure = [comparison for comparison in audit.comparison if comparison.adjusted <= level]
+    moved = [
+        (comparison.measure, pair)
+        for comparison in audit.comparison
+        for pair in comparison.pairs
+        if pair.adjusted <= level and (pair.flips or comparison not in sure)
+    ]
+    if not sure and not moved:
         return (
             f"Compared with the other ranking: none of {len(audit.comparison)} differences is more than chance, once "
             "corrected for their number."
         )
+    start = "Compared with the other ranking, "
     changes = ", ".join(
         f"{title(*MeasureAt.of(comparison.measure))} {comparison.difference:+.3f}" for comparison in sure
     )
-    return f"Compared with the other ranking, more than chance (other minus this): {changes}."
+    sizes = (
+        f"more than chance (other minus this): {changes}." if sure else "no measure is larger or smaller for certain."
+    )
+    if not moved:
+        return start + sizes
+    measure, clearest = min(moved, key=lambda entry: entry[1].p_value)
+    flips = sum(pair.flips for _, pair in moved)
+    return (
+        f"{start}{sizes} {len(moved)} gaps have moved more than chance, {flips} of them to the other group; the "
+        f"clearest is the {title(*MeasureAt.of(measure))} between {quoted(clearest.group)} and "
+        f"{quoted(clearest.other)}: {signed(clearest.a)} here, {signed(clearest.b)} there; {clearest.direction}."
+    )
 
 
 def _limits(audit: Audit) -> list[str]:
@@ -186,7 +206,8 @@ def _next(audit: Audit) -> list[str]:
         cost = "dp" if not audit.labelled else "eop"
         return [
             "What now: look at the queries that weigh most, below; see what a more even ranking costs with "
-            f"`evenrank train --notion {cost}` on rows with features, or re-rank with `evenrank rank --method fastar`; "
+            f"`evenrank train --notion {cost}` on rows with features, or with rankings that see the group: offsets "
+            f"per group (`evenrank train --method offset --notion {cost}`) or `evenrank rank --method fastar`; "
             "then compare with `evenrank audit --compare`.",
             CAUTION,
         ]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 KINDS = 1024  # sizes of clusters that are counted instead of listed
-FEW_ITEMS = 2.0  # items of a group expected to be selected, if each always or never were, below which nothing is told
+FEW_ITEMS = 4  # items of a group that recur, below which nothing is told
 ROWS_EACH = 1.5  # rows per item from which a group's items recur
 ENOUGH_CLUSTERS = 40  # of several lists each, that few successes may come from
 
@@ -113,10 +113,8 @@ def few_leaning(clusterings: Sequence[Clustering], carried: NDArray[np.float64])
     return 0
 
 
-def few_items(sizes: NDArray[np.float64], rows: float, rate: float) -> int:
-    """Count a group's items where they are few, recur, and would hardly show a success if each were one row; else 0.
-
-    Then a group's items may all be poor, or one be good, by themselves.
+def few_items(sizes: NDArray[np.float64], rows: float) -> int:
+    """Count a group's items where they recur and are so few that they may all differ from others by themselves; else 0.
 
     Parameters
     ----------
@@ -124,13 +122,44 @@ def few_items(sizes: NDArray[np.float64], rows: float, rate: float) -> int:
         (I,): how much each item of the group weighs.
     rows : float
         The group's rows.
-    rate : float
-        How many of both groups are selected.
     """
     number = effective_number(sizes)
-    if number < ENOUGH_CLUSTERS and number * min(rate, 1 - rate) < FEW_ITEMS and rows > ROWS_EACH * number:
-        return int((sizes > 0).sum())
-    return 0
+    return int((sizes > 0).sum()) if number < FEW_ITEMS and rows > ROWS_EACH * number else 0
+
+
+def item_variances(
+    residual: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    left: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    is_a: NDArray[np.bool_],
+) -> list[tuple[float, float]]:
+    """Give the sum of squares of what recurring items of each group moved, and its degrees of freedom.
+
+    Few items of a group may happen to be alike, all of them poor, say. So besides each group's own squares (as Welch
+    has it) those of both groups together are taken (as Student has it: an even ranker treats them alike), and the
+    larger variance counts. With as many items in both groups the two are the same.
+
+    Parameters
+    ----------
+    residual, rows : ndarray
+        (I,): the sum over the item's rows of x less what is expected, and the number of its rows.
+    weight : ndarray
+        (I,): how much its residual moves the estimate.
+    left : ndarray
+        (I,): the share that it leaves to the others.
+    is_a : ndarray
+        (I,): whether it is of the first group.
+    """
+    each = np.divide(residual, rows, out=np.zeros(len(rows)), where=rows > 0)
+    usual = float(rows @ (each * each)) / max(float(rows.sum()), 1e-300)
+    moved, sizes = (weight * residual / left) ** 2, (weight * rows) ** 2
+    together = max(effective_number(rows) - 1, 0.01)
+    welch, student = [], []
+    for own in (is_a, ~is_a):
+        welch.append((float(moved[own].sum()), max(effective_number(sizes[own]) - 1, 0.01)))
+        student.append((usual * float(sizes[own].sum()), together))
+    return max(welch, student, key=lambda parts: sum(part for part, _ in parts))
 
 
 def cluster_freedom(

@@ -114,6 +114,8 @@ class ItemSums:
         (I,): the sum over the item's lists of g − its mean in the list, with g = 1 for group a, 0 for b.
     rows, sums : ndarray, optional
         (I,): the item's number of rows at stake and their sum of x; what is pooled needs them.
+    shared : ndarray, optional
+        (I,): the item's number of rows in lists with both groups; by default all its rows are.
     """
 
     is_a: NDArray[np.bool_]
@@ -121,6 +123,7 @@ class ItemSums:
     group_deviation: Array
     rows: Array | None = None
     sums: Array | None = None
+    shared: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.inference import score
-from evenrank.inference.clusters import Covariance, effective_number, few_items, few_leaning, size_freedom, two_way
+from evenrank.inference.clusters import (
+    Covariance,
+    few_items,
+    few_leaning,
+    item_variances,
+    size_freedom,
+    two_way,
+)
 from evenrank.inference.lists import Array, ItemSums, Lists
 from evenrank.inference.student import quantile
 
@@ -78,11 +85,10 @@ class PairScore:
             )
             self.residuals = self.residuals or (of_a, of_b)
         if items is not None and items.rows is not None and items.sums is not None:
-            parts = self._with_items(items.is_a, items.rows, items.sums, parts)
-            freedoms.append(tuple(effective_number(items.rows * each) - 1 for each in (items.is_a, ~items.is_a)))
-            rate = sum(self.x) / sum(self.n)
+            parts, freedom = self._with_items(items.is_a, items.rows, items.sums, parts)
+            freedoms.append(freedom)
             for own, n in zip((items.is_a, ~items.is_a), self.n, strict=True):
-                self.alone = self.alone or few_items(items.rows[own], n, rate)
+                self.alone = self.alone or few_items(items.rows[own], n)
         for n, x, rows in zip(self.n, self.x, (lists.a, lists.b), strict=True):
             if min(x, n - x) < FEW:
                 self.leaning = self.leaning or few_leaning(lists.clusterings, rows)
@@ -90,16 +96,19 @@ class PairScore:
         self.clusters = tuple(map(min, zip(*clusters, strict=True)))
         self.freedoms = tuple(map(min, zip(*freedoms, strict=True)))
 
-    def _with_items(self, is_a: NDArray[np.bool_], rows: Array, sums: Array, parts: list[Part]) -> list[Part]:
+    def _with_items(
+        self, is_a: NDArray[np.bool_], rows: Array, sums: Array, parts: list[Part]
+    ) -> tuple[list[Part], tuple[float, ...]]:
         """Add items as a second clustering: lists and items share no more than rows, which vary as coins do."""
         widest = max(parts[:2], key=lambda part: part[0] - 2 * part[1] + part[2])
-        by_item, by_row = [], []
-        for own, n, rate in zip((is_a, ~is_a), self.n, self.rates, strict=True):
-            count = int(own.sum())
-            moved = ((sums - rate * rows) / np.maximum(n - rows, 1e-9 * n))[own]
-            by_item.append((count - 1) / max(count, 1) * float(moved @ moved))
-            by_row.append(rate * (1 - rate) / n)
-        return [widest, (by_item[0], 0.0, by_item[1]), (by_row[0], 0.0, by_row[1])]
+        rate, n = (np.where(is_a, *both) for both in (self.rates, self.n))
+        squares = item_variances(sums - rate * rows, 1 / n, np.maximum(1 - rows / n, 1e-9), rows, is_a)
+        counts = int(is_a.sum()), int((~is_a).sum())
+        by_item = [(count - 1) / max(count, 1) * total for count, (total, _) in zip(counts, squares, strict=True)]
+        by_row = [rate * (1 - rate) / n for rate, n in zip(self.rates, self.n, strict=True)]
+        return [widest, (by_item[0], 0.0, by_item[1]), (by_row[0], 0.0, by_row[1])], tuple(
+            freedom for _, freedom in squares
+        )
 
     @property
     def swapped(self) -> PairScore:

@@ -12,9 +12,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenrank.inference.clusters import Covariance, cluster_freedom, effective_number, few_items, few_leaning, two_way
+from evenrank.inference.clusters import (
+    Covariance,
+    cluster_freedom,
+    few_items,
+    few_leaning,
+    item_variances,
+    two_way,
+)
 from evenrank.inference.conditional import Conditional, conditional
-from evenrank.inference.lists import ItemSums, Lists, Residuals
+from evenrank.inference.lists import Array, ItemSums, Lists, Residuals
 from evenrank.inference.rates import quotient
 from evenrank.inference.student import deviate, quantile, two_sided
 
@@ -47,7 +54,7 @@ class Within:
     lists, clusters : int
         The lists that bear on it (both groups, and more than one outcome), and their clusters.
     freedom : float
-        The degrees of freedom of Student's t; infinite where it is not used.
+        The degrees of freedom of the interval by Student's t; infinite where it is not used.
     decidable : bool
         Whether these data could show a difference at all.
     residuals : Residuals
@@ -145,11 +152,10 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         return replace(result, decidable=False, reason=reason)
     alone = 0
     if items is not None:
-        rate = float(lists.selected.sum() / lists.rows.sum())
         for own, rows in ((items.is_a, lists.a), (~items.is_a, lists.b)):
-            alone = alone or few_items(np.abs(items.group_deviation[own]), float(rows.sum()), rate)
+            alone = alone or few_items(np.abs(items.group_deviation[own]), float(rows.sum()))
     if alone:
-        reason = f"Few are selected, and one group has only {alone} items that recur, which may differ by themselves."
+        reason = f"One group has only {alone} items that recur, which may differ by themselves."
         return replace(result, decidable=False, reason=reason)
     return result
 
@@ -184,47 +190,52 @@ def _large(
     parts = (lists.x_a * share * (lists.a > 0), lists.x_b * (1 - share) * (lists.b > 0))
     a_part, b_part = (float(part.sum()) for part in parts)
     total, theta = float(lists.weight.sum()), nothing.difference
-    moments, first = [], None
+    moments = []
     for clustering in lists.clusterings:
         leverage = clustering.sums(lists.weight) / total
         count = int((leverage > 0).sum())
         left = np.maximum(1 - leverage, 1e-12)
         of_a = (clustering.sums(parts[0]) - a_part * leverage) / left
         of_b = (clustering.sums(parts[1]) - b_part * leverage) / left
-        first = of_a - of_b if first is None else first
         scale = (count - 1) / count
         moments.append((scale * float(of_a @ of_a), scale * float(of_a @ of_b), scale * float(of_b @ of_b)))
     covariance = Covariance(moments)
-    variance = covariance.of_difference()
-    if not lists.whole and _few(lists):  # without an exact law: what happens to be equal is not taken to be certain
-        variance = max(variance, float(lists.variance.sum()))
+    by_chance = float(lists.variance.sum())
+    # without an exact law: what happens to be equal is not taken to be certain
+    least = by_chance if not lists.whole and _few(lists) else 0.0
+    variance = max(covariance.of_difference(), least)
+    tested, first, test_freedom = _tested(lists)
+    tested = max(tested, least)
     by_item, item_freedom = _item_variance(items, theta)
     method, reason, growth = "cluster t", _large_reason(lists, nothing), 1.0
     if math.isinf(by_item):
         return replace(nothing, reason="Items recur, and one of the groups has a single one."), (by_item, item_freedom)
     if items is not None and item_freedom > 0:
-        freedom = min(freedom, item_freedom)  # few items show too little of how much they vary
+        # few items show too little of how much they vary
+        freedom, test_freedom = min(freedom, item_freedom), min(test_freedom, item_freedom)
     # lists and items share rows only, whose variance is that of chance
-    joint = two_way([variance, by_item, float(lists.variance.sum())]) if by_item > 0 else variance
+    joint, tested = (two_way([each, by_item, by_chance]) if by_item > 0 else each for each in (variance, tested))
     if joint > variance:
         method, growth = "item t", joint / variance if variance > 0 else 1.0
         reason = f"Items recur: with them the variance is {growth:.3g} times that over lists."
         variance = joint
-    assert first is not None
-    if not variance > 0 or freedom <= 0:
+    if not min(variance, tested) > 0 or min(freedom, test_freedom) <= 0:
         reason = "The lists do not differ from each other, so their chance cannot be told."
         return replace(nothing, reason=reason), (by_item, item_freedom)
     t = quantile(confidence, freedom)
     half = t * math.sqrt(variance) / total
-    p = two_sided((a_part - b_part) / math.sqrt(variance), freedom)
-    low, high = _ratio_limits(a_part, b_part, covariance, growth * t * t)
+    p = two_sided((a_part - b_part) / math.sqrt(tested), test_freedom)
+    low, high = agreeing(theta - half, theta + half, theta, 0.0, shown=p <= 1 - confidence)
+    ratio = quotient(a_part, b_part)
+    ratio_low, ratio_high = _ratio_limits(a_part, b_part, covariance, growth * t * t)
+    ratio_low, ratio_high = agreeing(ratio_low, ratio_high, ratio, 1.0, shown=p <= 1 - confidence)
     result = replace(
         nothing,
-        low=max(-1.0, theta - half),
-        high=min(1.0, theta + half),
-        ratio=quotient(a_part, b_part),
-        ratio_low=low,
-        ratio_high=high,
+        low=max(-1.0, low),
+        high=min(1.0, high),
+        ratio=ratio,
+        ratio_low=ratio_low,
+        ratio_high=ratio_high,
         p=p,
         z=deviate(p, theta),
         method=method,
@@ -234,6 +245,33 @@ def _large(
         residuals=Residuals.of(lists.clusterings[0], first),
     )
     return result, (by_item, item_freedom)
+
+
+def _tested(lists: Lists) -> tuple[float, Array, float]:
+    """Give the variance of ΣD that the test uses, the residuals of the first clustering, and degrees of freedom.
+
+    A lean moves a list's D about as much as chance does: by the variance V that chance gives it, not by its weight W,
+    which grows with the length of the list although its top k does not. So residuals are those of D on V.
+    """
+    total = float(lists.excess.sum())
+    each, first, freedom = [], None, math.inf
+    for clustering in lists.clusterings:
+        spread = clustering.sums(lists.variance)
+        leverage = spread / float(spread.sum())
+        count = int((leverage > 0).sum())
+        moved = (clustering.sums(lists.excess) - total * leverage) / np.maximum(1 - leverage, 1e-12)
+        each.append((count - 1) / count * float(moved @ moved))
+        first = moved if first is None else first
+        freedom = min(freedom, cluster_freedom(spread, spread))
+    assert first is not None
+    return two_way(each), first, freedom
+
+
+def agreeing(low: float, high: float, estimate: float, null: float, *, shown: bool) -> tuple[float, float]:
+    """Let an interval hold the null value exactly where the test does not show a difference."""
+    if not shown:
+        return min(low, null), max(high, null)
+    return (max(low, null), high) if estimate > null else (low, min(high, null))
 
 
 def _large_reason(lists: Lists, nothing: Within) -> str:
@@ -263,15 +301,16 @@ def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
     centred = items.is_a - items.is_a.mean()
     leverage = centred * items.group_deviation
     left = np.maximum(1 - leverage / leverage.sum(), 1e-9)  # what an item leaves to the others, as for clusters
-    moved = centred * (items.value_deviation - theta * items.group_deviation) / left
+    residual = items.value_deviation - theta * items.group_deviation
+    rows = items.shared if items.shared is not None else items.rows
+    rows = np.abs(items.group_deviation) if rows is None else rows
+    if min(items.is_a.sum(), (~items.is_a).sum()) < 2:
+        return math.inf, 0.0
     total = below = 0.0
-    for own in (items.is_a, ~items.is_a):  # as Welch does: few items of one group have few degrees of freedom
-        if own.sum() < 2:
-            return math.inf, 0.0
-        part = (len(centred) - 1) / len(centred) * float(moved[own] @ moved[own])
+    for part, freedom in item_variances(residual, centred, left, rows, items.is_a):
         total += part
-        below += part * part / max(effective_number(items.group_deviation[own] ** 2) - 1, 0.01)
-    return total, total * total / below if below > 0 else 0.0
+        below += part**2 / freedom  # as Welch does: few items of one group have few degrees of freedom
+    return (len(centred) - 1) / len(centred) * total, total**2 / below if below > 0 else 0.0
 
 
 def _few(lists: Lists) -> bool:
