@@ -153,6 +153,28 @@ def group_codes(
     return np.fromiter(chain.from_iterable(codes), np.int32, n), labels
 
 
+def label_places(labels: Sequence[Any], known: Sequence[Any]) -> list[int]:
+    """Find labels among known ones: the same label, or else the only one that is written the same.
+
+    A file's column is text as soon as one label is, so that 1 in one file is '1' in another.
+
+    Parameters
+    ----------
+    labels, known : sequence
+        Labels, each once.
+
+    Returns
+    -------
+    list of int
+        The place of each label among the known ones; -1 if it is not there.
+    """
+    place = {label: code for code, label in enumerate(known)}
+    written: dict[str, int] = {}
+    for code, label in enumerate(known):
+        written[str(label)] = -1 if str(label) in written else code
+    return [place[label] if label in place else written.get(str(label), -1) for label in labels]
+
+
 def _few_at_a_time(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     """Parts of an array, so that labels are Python objects for some rows at a time."""
     return (array[start : start + LABELS] for start in range(0, len(array), LABELS))

@@ -106,7 +106,8 @@ def test_features_may_be_chosen(run, save, rows, data):
 def test_text_columns_are_left_out_with_a_warning(run, save, rows, data):
     trained = run("train", save(rows.with_columns(city=pl.lit("Berlin")), "rows.csv"))
     assert trained.warnings == [
-        "evenrank: warning: column 'city' is not numeric and is left out of the features",
+        "evenrank: warning: column 'city' is not numeric and is left out of the features; to use it as "
+        "categories, name it with categorical= (--categorical)",
     ]
     assert er.load("model.json").feature_names_ == data.feature_names
 

@@ -62,7 +62,7 @@ BAD = {
     "negative relevance": ("-1 qid:1 1:2", "relevance must be a finite number ≥ 0; got -1"),
     "a table": ("qid,relevance,x", "relevance, first .* If the file is a comma-separated table, pass format='csv'"),
     "text feature": ("1 qid:1 1:2 2:z", "feature '2' must be a finite number; got 'z'"),
-    "nan feature": ("1 qid:1 1:NaN", "feature '1' must be a finite number; got 'NaN'"),
+    "endless feature": ("1 qid:1 1:Inf", "feature '1' must be a finite number; got 'Inf'"),
     "infinite feature": ("1 qid:1 1:inf", "feature '1' must be a finite number; got 'inf'"),
     "underscored feature": ("1 qid:1 1:1_0", "feature '1' must be a finite number; got '1_0'"),
     "empty feature": ("1 qid:1 1: 2:3", "feature '1' must be a finite number; got no value"),

@@ -69,6 +69,7 @@ def train(
     solver: Annotated[str | None, typer.Option(help="exact, gd or sgd.  [default: exact]")] = None,
     loss: Annotated[str | None, typer.Option(help="squared, pairwise or logistic.  [default: squared]")] = None,
     ridge: Annotated[float | None, options.numeric(help="Weight of the squared weights.  [default: 0]")] = None,
+    impute: options.Impute = None,
     group_aware: Annotated[bool, typer.Option("--group-aware", help="Let the model see the group.")] = False,
     score: Annotated[
         str | None,
@@ -86,6 +87,9 @@ def train(
     relevance: options.Relevance = "relevance",
     group: options.Group = "group",
     features: options.Features = None,
+    ignore: options.Ignore = None,
+    categorical: options.Categorical = None,
+    sample_weight: options.SampleWeight = None,
     threshold: options.Threshold = 1.0,
     k: options.Ks = "1,3,5,10",
     input_format: options.InputFormat = None,
@@ -106,6 +110,7 @@ def train(
         "solver": solver,
         "loss": loss,
         "ridge": ridge,
+        "impute": impute,
         "group_aware": group_aware or None,
     }
     chosen = {name: value for name, value in knobs.items() if value is not None}
@@ -123,6 +128,9 @@ def train(
         relevance=relevance,
         group=group,
         features=options.names(features) if score is None else [score],
+        ignore=options.several(ignore),
+        categorical=options.several(categorical),
+        sample_weight=sample_weight,
         relevance_threshold=threshold,
         format=input_format,
     )

@@ -15,12 +15,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from evenrank.categories import numbered
 from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
-from evenrank.io.columns import Columns, MissingColumn, labels, whole_ids
+from evenrank.io.columns import Columns, MissingColumn
 from evenrank.io.files import Text, load_text
 from evenrank.io.letor_rows import MOST_INDEX, LetorRows, parse_rows
 from evenrank.io.limits import byte_limit, too_large
+from evenrank.io.values import labels, whole_ids
 from evenrank.row_checks import listed
 
 BLOCK_BYTES = 1 << 24
@@ -50,10 +52,15 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     features, names = _matrix(blocks, text, columns.features or ())
     group = None if columns.group == "group" and "group" not in names else columns.group
     chosen = [columns.score] if columns.score is not None else columns.features
-    used = {name for name in (group, columns.sample_weight, *columns.ignore) if name is not None}
+    if columns.features is not None and columns.score is None:
+        chosen = list(dict.fromkeys([*columns.features, *columns.categorical]))
+    used = {name for name in (group, columns.sample_weight, *columns.ignore) if name is not None} - {
+        *columns.categorical
+    }
     position = {name: j for j, name in enumerate(names)}
     role = "score" if columns.score is not None else "features"
     parts = [("group", group), ("sample_weight", columns.sample_weight), *((role, name) for name in chosen or ())]
+    parts += [("categorical", name) for name in columns.categorical]
     for part, name in (*parts, *columns.labels.wanted):
         if name is not None and name not in position:
             gapless = bool(names) and int(names[-1]) - int(names[0]) + 1 == len(names)
@@ -67,6 +74,10 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
         chosen = [name for name in names if name not in used]
     if chosen is not None:
         features = features[:, [position[name] for name in chosen]]
+    categories = {}
+    for name in columns.categorical if columns.score is None else ():
+        column = list(chosen or names).index(name)
+        features[:, column], categories[name] = numbered(_labels(features[:, column]))
     return RankingData.from_arrays(
         features,
         relevance,
@@ -76,6 +87,7 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
         feature_names=chosen or names,
         relevance_threshold=columns.relevance_threshold,
         sample_weight=weight,
+        categories=categories,
         locate=lambda row: text.place(int(lines[row])),
     )
 

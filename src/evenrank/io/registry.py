@@ -62,6 +62,7 @@ def read(
     qrels: PathLike | None = None,
     groups: PathLike | Mapping[Any, Any] | None = None,
     ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
     format: str | None = None,
 ) -> RankingData:
     """Read query–item rows from a file, or from the parts of one, in any of the `FORMATS`.
@@ -74,8 +75,8 @@ def read(
         The column of each. ``relevance=None`` and ``group=None`` do without; ``item=None`` takes the column ``item`` if
         there is one. An empty group is an unknown one.
     features : sequence of str, optional
-        The feature columns; by default every other numeric column. A column that is not numeric, or is called score,
-        item or rank, is left out with a `DataWarning`.
+        The feature columns; by default every other column of numbers, or of categories by its type (Parquet). Others,
+        and those called score, item or rank, are left out with a `DataWarning`. An empty value is a missing one.
     relevance_threshold : float
         Relevance at or above it counts as relevant.
     score : str, optional
@@ -86,6 +87,8 @@ def read(
         For a TREC run: each item's group, as a CSV file with the columns ``item`` and ``group``, or as a mapping.
     ignore : sequence of str
         Columns that are left out silently, unless they are named for a part.
+    categorical : sequence of str
+        Features to read as categories, whatever their type; see docs/files.md.
     format : str, optional
         One of `FORMATS`; by default the file's suffix decides.
 
@@ -109,6 +112,8 @@ def read(
     """
     if isinstance(features, str):
         raise ConfigError(f"features must be a list of names; got the text {features!r}. Write [{features!r}].")
+    if isinstance(categorical, str):
+        raise ConfigError(f"categorical must be a list of names; got {categorical!r}. Write [{categorical!r}].")
     columns = Columns(
         query=query,
         relevance=relevance,
@@ -121,6 +126,7 @@ def read(
         qrels=qrels,
         groups=groups,
         ignore=tuple(ignore),
+        categorical=tuple(categorical),
     )
     reader, paths = _reader(path, columns, format)
     return reader(paths, columns)
@@ -132,6 +138,7 @@ def read_with_labels(
     *,
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
     format: str | None = None,
     **options: Any,
 ) -> tuple[RankingData, dict[str, NDArray[Any]]]:
@@ -141,7 +148,7 @@ def read_with_labels(
     ----------
     labels : sequence of (str, str)
         A part, as an error about its column calls it, and the column; none of them is a feature unless named.
-    path, features, ignore, format, **options
+    path, features, ignore, categorical, format, **options
         As in `read`.
 
     Returns
@@ -151,7 +158,7 @@ def read_with_labels(
     """
     wanted = Labels(tuple(labels))
     names = None if features is None else tuple(features)
-    columns = Columns(features=names, ignore=tuple(ignore), labels=wanted, **options)
+    columns = Columns(features=names, ignore=tuple(ignore), categorical=tuple(categorical), labels=wanted, **options)
     reader, paths = _reader(path, columns, format)
     data = reader(paths, columns)
     absent = [column for _, column in wanted.wanted if column not in wanted.values]
