@@ -1,4 +1,4 @@
-"""Missing values and categories: read from every kind of table, refused where only numbers will do, filled on request."""
+"""Missing values and categories: read from every table, refused where only numbers will do, filled on request."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,6 +59,7 @@ def bench(
     sample_weight: options.SampleWeight = None,
     threshold: options.Threshold = 1.0,
     input_format: options.InputFormat = None,
+    header: options.Header = True,
     as_json: options.Json = False,
 ) -> None:
     """Compare methods: strengths are chosen on other queries than reported, folds are drawn anew for each seed.
@@ -86,6 +86,7 @@ def bench(
         "sample_weight": sample_weight,
         "relevance_threshold": threshold,
         "format": input_format,
+        "header": header,
     }
     sources: dict[str, Any] = {}
     for path in data:
@@ -94,7 +95,7 @@ def bench(
             raise ConfigError(f"two data sets are called {name!r}; rename one, as results are told apart by name.")
         sources[name] = _source(path, options.names(group) or ["group"], reading, options.several(ignore))
     try:
-        with bar("bench", show=not as_json and sys.stderr.isatty()) as progress:
+        with bar("bench", show=not as_json) as progress:
             result = er.bench(sources, out=out, progress=progress, **bench_options)
     except KeyboardInterrupt:
         raise typer.Abort("interrupted; the same command goes on from here") from None

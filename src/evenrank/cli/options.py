@@ -53,6 +53,13 @@ InputFormat = Annotated[
     str | None,
     typer.Option("--input-format", help=f"Format of the file, if its name does not say: {', '.join(FORMATS)}."),
 ]
+Header = Annotated[
+    bool,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether a CSV's first line holds the names of columns; if not, they are 1, 2, 3 …",
+    ),
+]
 Query = Annotated[str, typer.Option("--query", help="Column of the query id.", rich_help_panel=COLUMNS)]
 Item = Annotated[
     str | None, typer.Option("--item", help="Column of the item id ('item' if there is one).", rich_help_panel=COLUMNS)

@@ -89,6 +89,7 @@ def rank(
     ] = None,
     group: Annotated[str | None, typer.Option(help="Column of the group ('group' if there is one).")] = None,
     input_format: options.InputFormat = None,
+    header: options.Header = True,
     as_json: options.Json = False,
 ) -> None:
     """Write the rows in ranked order (query, item, rank, score, row of the file), by a model or a score column.
@@ -129,6 +130,7 @@ def rank(
         group=group or "group",
         **({"score": score} if ranker is None else {"features": wanted, "categorical": categorical}),
         format=input_format,
+        header=header,
     )
     with quiet():
         scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)

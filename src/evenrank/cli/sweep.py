@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,6 +79,7 @@ def sweep(
     sample_weight: options.SampleWeight = None,
     threshold: options.Threshold = 1.0,
     input_format: options.InputFormat = None,
+    header: options.Header = True,
     as_json: options.Json = False,
 ) -> None:
     """Train and measure every strength of the methods and notions by cross-validation, into a run folder.
@@ -113,6 +113,7 @@ def sweep(
         "sample_weight": sample_weight,
         "relevance_threshold": threshold,
         "format": input_format,
+        "header": header,
     }
     # "item" is no feature unless named, and may hold the ids.
     ignored = [*(name for name in (*columns, *titles.values()) if name != "item"), *options.several(ignore)]
@@ -123,14 +124,14 @@ def sweep(
         reading |= {"features": list(first.feature_names), "categorical": list(first.categories)}
         held, texts = read_groupings([test], columns, titles, reading)
     try:
-        with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:
+        with bar("sweep", show=not as_json) as progress:
             result = er.sweep(data, chosen, test=held, out=out, titles=texts, progress=progress, **sweep_options)
     except KeyboardInterrupt:
         raise typer.Abort("interrupted; the same command goes on from here") from None
     if as_json:
         common.print_json({**result.to_dict(), "run": str(out)})
         return
-    show_sweep.summary(result)
+    show_sweep.summary(result, every_strength=bool(strengths))
     folder = shlex.quote(str(out))
     show.line(f"Run folder: {out}. Next: evenrank report {folder}, evenrank select {folder}")
 

@@ -128,7 +128,7 @@ def sweep(
     groupings = asked.checked_groupings(data, "data")
     tests = None if test is None else asked.checked_groupings(test, "test")
     if tests is not None:
-        asked.refuse_other_groups(groupings, tests)
+        tests = asked.with_groups_of(groupings, tests)
     for name, method_settings in (settings or {}).items():
         METHODS[choose(name, METHODS, what="a method of settings")].check_settings(method_settings)
     rows = [grouping for group in (groupings, tests or {}) for grouping in group.values()]

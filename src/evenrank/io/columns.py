@@ -56,6 +56,7 @@ class Columns:
     groups: str | os.PathLike[str] | Mapping[Any, Any] | None = None
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+    header: bool = True
     labels: Labels = field(default_factory=Labels)
 
     def refuse_trec(self, what: str) -> None:

@@ -26,13 +26,15 @@ from evenrank.io.values import labels, whole_ids
 from evenrank.row_checks import listed
 
 BLOCK_BYTES = 1 << 24
+DOCID, PEEK = "docid", 1 << 16
 
 
 def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     """Read LETOR files. ``group``, ``sample_weight`` and ``score`` name a feature by its number.
 
-    The format has no group column, so the default ``"group"`` means none; ``item="docid"`` takes ids from
-    comments such as ``# docid = GX008-86``. Of several ``features`` asked for, those that never occur are 0.
+    The format has no group column, so the default ``"group"`` means none. Item ids come from comments: ``item="docid"``
+    takes them from ``# docid = GX008-86``, or from ``#GX008-86`` where the comment is one word; ``item=None`` takes
+    ``docid`` where every row has one. Of several ``features`` asked for, those that never occur are 0.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
         relevance,
         group_labels,
         labels(whole_ids(queries)),
-        item_ids=None if columns.item is None else _items(text, lines, columns.item),
+        item_ids=_docids(text, lines, queries) if columns.item is None else _items(text, lines, columns.item),
         feature_names=chosen or names,
         relevance_threshold=columns.relevance_threshold,
         sample_weight=weight,
@@ -146,9 +148,21 @@ def _labels(values: NDArray[np.float64]) -> NDArray[Any]:
     return values.astype(np.int64) if is_whole.all() else values
 
 
+def _docids(text: Text, lines: NDArray[np.int64], queries: pl.Series) -> NDArray[Any] | None:
+    """Ids from comments where every row has a docid that is its query's only one; None elsewhere."""
+    if not re.search(rb"#.*docid", text.data[:PEEK]):
+        return None
+    try:
+        items = _items(text, lines, DOCID)
+    except DataError:
+        return None
+    pairs = pl.DataFrame({"query": queries, "item": pl.Series(items.tolist(), dtype=pl.String, strict=False)})
+    return items if pairs.n_unique() == len(pairs) else None
+
+
 def _items(text: Text, lines: NDArray[np.int64], key: str) -> NDArray[Any]:
     """Ids from the comments at the end of the rows."""
-    pattern = re.compile(rb"#.*?(?<!\w)" + re.escape(key.encode()) + rb"\s*[=:]\s*(\S+)")
+    pattern = re.compile(rb"#.*?(?<!\w)" + re.escape(key.encode()) + rb"\s*[=:]\s*(\S+)|#\s*([^\s=:]+)\s*$")
     written = text.data.split(b"\n")
     items = []
     for line in lines.tolist():
@@ -158,5 +172,5 @@ def _items(text: Text, lines: NDArray[np.int64], key: str) -> NDArray[Any]:
                 f"{text.place(line)}: item {key!r} must be in the comment at the end of the row, "
                 f"as in '# {key} = 7'; it is not there. Pass item=None to do without item ids."
             )
-        items.append(match[1].decode())
+        items.append((match[1] or match[2]).decode())
     return labels(whole_ids(pl.Series(items, dtype=pl.String)))

@@ -63,6 +63,7 @@ def read(
     groups: PathLike | Mapping[Any, Any] | None = None,
     ignore: Sequence[str] = (),
     categorical: Sequence[str] = (),
+    header: bool = True,
     format: str | None = None,
 ) -> RankingData:
     """Read query–item rows from a file, or from the parts of one, in any of the `FORMATS`.
@@ -89,6 +90,8 @@ def read(
         Columns that are left out silently, unless they are named for a part.
     categorical : sequence of str
         Features to read as categories, whatever their type; see docs/files.md.
+    header : bool
+        False if a CSV or TSV has no line of names; its columns are then called 1, 2, 3 ….
     format : str, optional
         One of `FORMATS`; by default the file's suffix decides.
 
@@ -127,6 +130,7 @@ def read(
         groups=groups,
         ignore=tuple(ignore),
         categorical=tuple(categorical),
+        header=header,
     )
     reader, paths = _reader(path, columns, format)
     return reader(paths, columns)
@@ -178,6 +182,8 @@ def _reader(path: PathLike | Sequence[PathLike], columns: Columns, format: str |
     name = format_of(paths) if format is None else choose(format, FORMATS, what="format")
     if format is None and name == "letor" and columns.qrels is not None:
         name = "trec"  # runs are often called .txt too, and only they come with judgements
+    if not columns.header and name not in ("csv", "tsv"):
+        raise ConfigError(f"header=False (--no-header) is for CSV and TSV; got the format {name!r}. Leave it out.")
     return FORMATS[name].read, paths
 
 
