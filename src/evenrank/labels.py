@@ -207,6 +207,8 @@ def group_rows(query: NDArray[Any]) -> tuple[NDArray[np.int64] | None, NDArray[n
     n = len(query)
     starts = np.flatnonzero(np.concatenate([[True], query[1:] != query[:-1]]))
     run_ids = query[starts]
+    if run_ids.dtype.kind in "iu" and bool((run_ids[1:] > run_ids[:-1]).all()):
+        return None, np.append(starts, n).astype(np.int64), run_ids
     different = len(np.unique(run_ids) if run_ids.dtype.kind in "iu" else set(run_ids.tolist()))
     if different == len(run_ids):
         return None, np.append(starts, n).astype(np.int64), run_ids
