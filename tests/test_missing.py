@@ -157,7 +157,7 @@ def models(**options: Any) -> list[Any]:
 def test_models_of_numbers_say_what_to_do(data: er.RankingData, number: int) -> None:
     ranker = models()[number]
     with pytest.raises(
-        DataError, match=r"missing values \(NaN\) in 'colour', 'price' and categories in 'colour'"
+        DataError, match=r"missing values \(NaN\) in 'colour', 'price', first in row 5, and categories in 'colour'\."
     ) as told:
         ranker.fit(data)
     assert "impute='median'" in str(told.value)

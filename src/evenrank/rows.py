@@ -120,12 +120,18 @@ class Rows:
         missing = [name for name in used if name in self.missing_features]
         categories = [name for name in used if name in self.categories]
         if missing or categories:
-            parts = (("missing values (NaN)", missing), ("categories", categories))
-            has = " and ".join(f"{kind} in {listed(names)}" for kind, names in parts if names)
+            first = f", first in row {self._first_missing(missing[0])}," if missing else ""
+            parts = (("missing values (NaN)", missing, first), ("categories", categories, ""))
+            has = " and ".join(f"{kind} in {listed(names)}{where}" for kind, names, where in parts if names).rstrip(",")
             raise DataError(
                 f"{what} takes numbers only; the data has {has}. Train it with impute='median' (--impute median), "
                 "leave the features out with ignore= (--ignore), or train LightGBM or XGBoost, which take both."
             )
+
+    def _first_missing(self, name: str) -> int:
+        """The caller's first row that lacks a feature."""
+        rows = np.flatnonzero(np.isnan(self.column(name)))
+        return int(rows[0] if self.row_order is None else self.row_order[rows].min())
 
     def column(self, name: str) -> NDArray[Any]:
         """Look up a feature.
