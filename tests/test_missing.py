@@ -174,6 +174,12 @@ def test_models_of_numbers_say_what_to_do(data: er.RankingData, number: int) -> 
     assert ranker.predict(data).shape == (N,)  # features it does not use may have gaps
 
 
+def test_moments_and_paths_are_of_numbers(data: er.RankingData) -> None:
+    for make in (er.Moments.of, er.fairness_path):
+        with pytest.raises(DataError, match=r"a linear ranker takes numbers only; the data has missing values \(NaN\)"):
+            make(data)
+
+
 @pytest.mark.parametrize("rule", ["mean", "median"])
 @pytest.mark.parametrize("number", [0, 1])
 def test_imputed_scores_are_those_of_the_matrix_filled_by_hand(data: er.RankingData, number: int, rule: str) -> None:

@@ -204,17 +204,19 @@ def group_rows(query: NDArray[Any]) -> tuple[NDArray[np.int64] | None, NDArray[n
     ids : ndarray
         The queries' ids, (q,).
     """
-    n = len(query)
-    starts = np.flatnonzero(np.concatenate([[True], query[1:] != query[:-1]]))
-    run_ids = query[starts]
-    if run_ids.dtype.kind in "iu" and bool((run_ids[1:] > run_ids[:-1]).all()):
-        return None, np.append(starts, n).astype(np.int64), run_ids
-    different = len(np.unique(run_ids) if run_ids.dtype.kind in "iu" else set(run_ids.tolist()))
+    changes = np.flatnonzero(query[1:] != query[:-1])
+    bounds = np.empty(len(changes) + 2, np.int64)
+    bounds[0], bounds[1:-1], bounds[-1] = 0, changes + 1, len(query)
+    run_ids = query[bounds[:-1]]
+    numbers = run_ids.dtype.kind in "iu"
+    if numbers and bool((run_ids[1:] > run_ids[:-1]).all()):
+        return None, bounds, run_ids
+    different = len(np.unique(run_ids) if numbers else set(run_ids.tolist()))
     if different == len(run_ids):
-        return None, np.append(starts, n).astype(np.int64), run_ids
+        return None, bounds, run_ids
     first: dict[Any, int] = {}
     run_code = np.fromiter((first.setdefault(value, len(first)) for value in run_ids.tolist()), np.int64, len(run_ids))
-    codes = np.repeat(run_code, np.diff(np.append(starts, n)))
+    codes = np.repeat(run_code, np.diff(bounds))
     order = np.argsort(codes, kind="stable")
     ptr = np.concatenate([[0], np.cumsum(np.bincount(codes))])
     return order, ptr, query[order[ptr[:-1]]]
