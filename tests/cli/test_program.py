@@ -31,6 +31,7 @@ FIT += [
     "--no-before",
 ]
 RERANK = ["--method", "--p", "--significance", "--protected", "--notion", "--gain", "--k"]
+RERANK += ["--target", "--strength", "--slack", "--theta", "--seed"]
 END = ["--input-format", "--json", *HEADER]
 JUDGE = ["--confidence", "--compare", "--fail-over", "--format", "--out"]
 DESIGN = ["--cluster", "--no-items", "--min-share", "--min-count", "--many-groups", "--no-examples", "--items"]
