@@ -22,10 +22,8 @@ def run(method: Method, task: Task) -> Iterable[Part]:
 
     Parameters
     ----------
-    method : Method
-        The method.
-    task : Task
-        What it is run on.
+    method, task
+        As ``method.run`` takes them.
 
     Returns
     -------
