@@ -35,6 +35,11 @@ ONE_BY_NAME = (
     "(on the command line --features)"
 )
 
+NOT_NUMERIC = (
+    "column {} is not numeric and is left out of the features; to use it as categories, name it with categorical= "
+    "(--categorical)"
+)
+
 
 @pytest.fixture(params=[".csv", ".tsv", ".jsonl", ".parquet", "pandas", "polars", "pyarrow"])
 def load(request: pytest.FixtureRequest, tmp_path: Path) -> Load:
@@ -126,7 +131,7 @@ def test_text_in_a_column_left_out_by_name_is_noted_once(load: Load) -> None:
 
 def test_other_text_is_noted_apart(load: Load) -> None:
     _, notes = noted(load, without("rank") | {"brand": list("abab")})
-    assert notes == [ONE_BY_NAME.format("'score'"), "column 'brand' is not numeric and is left out of the features"]
+    assert notes == [ONE_BY_NAME.format("'score'"), NOT_NUMERIC.format("'brand'")]
 
 
 MANY = {
@@ -144,7 +149,7 @@ def test_numeric_ids_are_warned_of_and_kept(load: Load) -> None:
     assert data.feature_names == ("doc_id", "position", "price")
     assert notes == [
         "feature 'doc_id' holds a different whole number in every row, as ids do; if it is an id, leave it out with "
-        "ignore= (on the command line, name the features with --features)"
+        "ignore= (--ignore)"
     ]
 
 

@@ -18,7 +18,7 @@ _SPEC.loader.exec_module(graph)
 LAYERS = [
     {"errors"},
     {"extras", "checks", "progress", "quiet", "wording", "rounding"},
-    {"row_checks", "labels", "frame_columns", "rows", "data", "ranking", "centering"},
+    {"row_checks", "labels", "categories", "frame_columns", "rows", "data", "ranking", "centering"},
     {"contrasts", "notions", "losses", "targets"},
     {"measures", "design_columns", "moments"},
     {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,12 @@ class Pairs:
         return np.asarray(slope)
 
 
+@lru_cache(maxsize=256)
+def _pairs_of(shape: tuple[int, int, int], present: tuple[bool, ...], across: str) -> Pairs:
+    """The pairs of a table of cells in training, which depend on nothing but which cells have rows."""
+    return Pairs.of(np.array(present, float).reshape(shape), across=across)
+
+
 class Contrast:
     """A notion bound to data, in stored row order.
 
@@ -236,7 +243,57 @@ class Contrast:
         ndarray
             (n,) or (n, models).
         """
-        on_cells = np.zeros((self.cells.shape[0], *slope.shape[1:]), slope.dtype)
+        on_cells = np.zeros((self.cell_weight.size, *slope.shape[1:]), slope.dtype)
         np.add.at(on_cells, self.pairs.a, slope)
         np.subtract.at(on_cells, self.pairs.b, slope)
+        return self._on_rows(on_cells)
+
+    def _on_rows(self, on_cells: NDArray[Any]) -> NDArray[Any]:
+        """What a slope in the cells' means, (cells,) or (cells, models), is in the values."""
         return np.asarray(self.cells.T @ on_cells)
+
+
+class PooledContrast(Contrast):
+    """A contrast for training on rows that are in one cell at most, made anew for each batch: no table is built.
+
+    Parameters
+    ----------
+    cell : ndarray
+        The cell of each row, (n,); rows in no cell have the number of cells.
+    row_weight : ndarray or None
+        (n,); None is 1 everywhere.
+    shape : tuple of int
+        The numbers of strata and groups.
+    across : str
+        As in `Pairs.of`.
+    """
+
+    def __init__(
+        self, cell: NDArray[Any], row_weight: NDArray[Any] | None, shape: tuple[int, int], *, across: str = "mean"
+    ) -> None:
+        self._cell, self._row_weight, self._n_cells = cell, row_weight, shape[0] * shape[1]
+        counts = np.bincount(cell, minlength=self._n_cells + 1)[:-1]
+        total: Any = counts.astype(np.float64) if row_weight is None else self._sums(np.ones(len(cell)))
+        self._share = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+        self.cell_weight, self.rounding = total.reshape(shape[0], 1, shape[1]), rounding(counts)
+        self.pairs = _pairs_of((shape[0], 1, shape[1]), tuple((total > 0).tolist()), across)
+
+    def _sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """The sums of values, (n,) or (n, models), in each cell."""
+        if values.ndim == 1:
+            weighed = values if self._row_weight is None else values * self._row_weight
+            return np.asarray(np.bincount(self._cell, weighed, minlength=self._n_cells + 1)[:-1], np.float64)
+        from scipy.sparse import csc_array
+
+        weight = np.ones(len(values)) if self._row_weight is None else self._row_weight
+        columns = (weight, self._cell, np.arange(len(values) + 1))
+        return np.asarray((csc_array(columns, shape=(self._n_cells + 1, len(values))) @ values)[:-1])
+
+    def means(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self._sums(values) * self._share.reshape(-1, *(1,) * (values.ndim - 1)))
+
+    def _on_rows(self, on_cells: NDArray[Any]) -> NDArray[Any]:
+        column = (-1, *(1,) * (on_cells.ndim - 1))
+        shares = np.concatenate([on_cells * self._share.reshape(column), np.zeros((1, *on_cells.shape[1:]))])
+        by_row = shares[self._cell]
+        return by_row if self._row_weight is None else np.asarray(by_row * self._row_weight.reshape(column))

@@ -7,13 +7,14 @@ order; `RankingData.to_stored` and `RankingData.to_caller` go between the two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.categories import checked_categories
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import feature_matrix, frame_labels, frame_numbers, frame_parts, note_ids
 from evenrank.labels import UNKNOWN, checked_ids, group_codes, group_rows, refuse_duplicates
@@ -59,6 +60,10 @@ class RankingData(Rows):
         (n,); weighs a row in the loss and in its group's mean.
     membership : ndarray or None
         (n, G); probabilities of the groups where labels are not known, see `with_membership`.
+    categories : mapping of str to tuple
+        The sorted labels of each feature that holds categories; its values are numbers of labels, from 0.
+    has_missing : bool
+        Whether features may be NaN: a missing value or category.
     parent : RankingData or None
         The data this was taken from, whose statistics ``scale="dataset"`` uses.
 
@@ -86,6 +91,7 @@ class RankingData(Rows):
         *,
         relevance_threshold: float = 1.0,
         sample_weight: ArrayLike | None = None,
+        categories: Mapping[str, Sequence[Any]] | None = None,
         locate: Locate | None = None,
     ) -> RankingData:
         """Check arrays given row by row in any order and group them by query.
@@ -93,7 +99,7 @@ class RankingData(Rows):
         Parameters
         ----------
         X : array-like
-            Features, (n, d).
+            Features, (n, d). NaN is a missing value; LightGBM and XGBoost take it, other rankers with ``impute``.
         relevance : array-like
             (n,), at least 0.
         group : array-like, optional
@@ -108,6 +114,8 @@ class RankingData(Rows):
             Relevance at or above it is relevant.
         sample_weight : array-like, optional
             One weight per row, (n,), at least 0.
+        categories : mapping of str to sequence, optional
+            The labels of each feature of ``X`` that holds categories, as numbers from 0.
         locate : Callable, optional
             Turns a row number into the place that an error message names.
 
@@ -117,11 +125,12 @@ class RankingData(Rows):
             The rows.
         """
         at = locate or (lambda row: f"row {row}")
-        features = checked_features(X, feature_names, at)
+        features, has_missing = checked_features(X, feature_names, at)
         n, d = features.shape
         names = checked_names(X, feature_names, d)
         if n == 0:
             raise DataError("The data has no rows; at least one is needed.")
+        labels_of = checked_categories(categories or {}, features, names, at)
         relevance = checked_numbers(relevance, n, "relevance", at)
         query = checked_ids(qid, n, "qid", at)
         items = None if item_ids is None else checked_ids(item_ids, n, "item_ids", at)
@@ -152,6 +161,8 @@ class RankingData(Rows):
             row_order=freeze(order),
             relevance_threshold=float(relevance_threshold),
             sample_weight=freeze(weight),
+            categories=labels_of,
+            has_missing=has_missing,
         )
 
     @classmethod
@@ -167,9 +178,10 @@ class RankingData(Rows):
         relevance_threshold: float = 1.0,
         sample_weight: str | None = None,
         ignore: Sequence[str] = (),
+        categorical: Sequence[str] = (),
         locate: Locate | None = None,
     ) -> RankingData:
-        """Read the named columns of a pandas, polars or pyarrow frame; other numeric columns are the features.
+        """Read the named columns of a pandas, polars or pyarrow frame; others, of numbers or categories, are features.
 
         Parameters
         ----------
@@ -179,12 +191,12 @@ class RankingData(Rows):
             The column of each. ``relevance=None`` is a log without labels (relevance 0 everywhere); ``item=None`` takes
             the column ``item`` if there is one.
         features : sequence of str, optional
-            The feature columns. By default columns that are not numeric, or that are called score, item, rank, qid,
-            relevance or group, are left out with a `DataWarning`.
+            The feature columns. By default columns that hold neither numbers nor categories, or that are called score,
+            item, rank, qid, relevance or group, are left out with a `DataWarning`. An empty value is a missing one.
         relevance_threshold, locate
             See `from_arrays`.
-        ignore : sequence of str
-            Columns to leave out silently, item ids too.
+        ignore, categorical : sequence of str
+            Columns to leave out silently, item ids too; and features to read as categories whatever their type.
 
         Returns
         -------
@@ -196,10 +208,11 @@ class RankingData(Rows):
             {"query": query, "relevance": relevance, "group": group, "item": item, "sample_weight": sample_weight},
             features=features,
             ignore=ignore,
+            categorical=categorical,
             stacklevel=3,
         )
         at = locate or (lambda row: f"row {row}")
-        matrix = feature_matrix(frame, chosen, at)
+        matrix, labels_of = feature_matrix(frame, chosen, at, categorical)
         if features is None:
             note_ids(matrix, chosen, stacklevel=2)
         return cls.from_arrays(
@@ -211,6 +224,7 @@ class RankingData(Rows):
             feature_names=chosen,
             relevance_threshold=relevance_threshold,
             sample_weight=None if sample_weight is None else frame_numbers(frame[sample_weight], sample_weight, at),
+            categories=labels_of,
             locate=at,
         )
 
@@ -333,14 +347,3 @@ class RankingData(Rows):
             group_names=tuple(names[j] for j in order),
             membership=freeze(np.ascontiguousarray(table)),
         )
-
-    def need_labels(self, what: str) -> None:
-        """Refuse groups that are known by probability only.
-
-        Parameters
-        ----------
-        what : str
-            What needs labels, for the message.
-        """
-        if self.membership is not None:
-            raise ConfigError(f"{what} needs group labels; the data has membership probabilities. Use with_group.")

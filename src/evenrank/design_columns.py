@@ -80,6 +80,7 @@ def design_blocks(
     tuple of slice and ndarray
         Which rows, and their columns, (rows, d).
     """
+    data.need_numbers("a linear ranker")
     table = group_indicators(data.group, group_shares(data)) if group_aware else None
     for rows, block in data.blocks(whole_queries=whole_queries):
         wide = np.empty((len(block), data.n_features + (0 if table is None else table.shape[1])))

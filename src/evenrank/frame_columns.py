@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.categories import numbered
 from evenrank.errors import DataError, DataWarning
+from evenrank.labels import is_missing
 from evenrank.row_checks import Locate, is_number, listed
 
 # Columns of these names are features only where they are named as such: results of ranking, and the usual names of what
@@ -26,6 +28,7 @@ def frame_parts(
     *,
     features: Sequence[str] | None,
     ignore: Sequence[str],
+    categorical: Sequence[str] = (),
     stacklevel: int,
 ) -> tuple[Any, str | None, list[str]]:
     """Find the item ids and the features among the columns of a frame.
@@ -36,7 +39,7 @@ def frame_parts(
         A pandas, polars or pyarrow table.
     named : Mapping[str, str | None]
         The column of each part that is not a feature.
-    features, ignore : sequence of str
+    features, ignore, categorical : sequence of str
         See `RankingData.from_frame`.
     stacklevel : int
         How far up the caller is whom warnings name.
@@ -57,15 +60,16 @@ def frame_parts(
     for role, column in named.items():
         if column is not None and column not in frame.columns:
             raise DataError(f"{role} column {column!r} is not in the data; it has {listed(frame.columns)}.")
-    item = item_column(named["item"], frame.columns, [*named.values(), *(features or ()), *ignore])
+    chosen = [*(features or ()), *categorical]
+    item = item_column(named["item"], frame.columns, [*named.values(), *chosen, *ignore])
+    for column in chosen:
+        if column not in frame.columns:
+            raise DataError(f"feature column {column!r} is not in the data; it has {listed(frame.columns)}.")
     if features is not None:
-        for column in features:
-            if column not in frame.columns:
-                raise DataError(f"feature column {column!r} is not in the data; it has {listed(frame.columns)}.")
-        return frame, item, list(features)
-    taken = {*named.values(), item, *ignore}
-    rest, by_name = usual_features([column for column in frame.columns if column not in taken])
-    chosen = [name for name in rest if frame[name].dtype.is_numeric() or frame[name].dtype == nw.Boolean]
+        return frame, item, [*features, *(name for name in categorical if name not in features)]
+    taken = {*named.values(), item, *ignore} - {*categorical}
+    rest, by_name = usual_features([column for column in frame.columns if column not in taken], categorical)
+    chosen = [name for name in rest if name in categorical or _is_feature(frame[name].dtype)]
     note_left_out(by_name, [name for name in rest if name not in chosen], stacklevel=stacklevel)
     return frame, item, chosen
 
@@ -75,9 +79,19 @@ def item_column(item: str | None, names: Sequence[str], taken: Iterable[str | No
     return "item" if item is None and "item" in names and "item" not in set(taken) else item
 
 
-def usual_features(names: Sequence[str]) -> tuple[list[str], list[str]]:
+def usual_features(names: Sequence[str], categorical: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """Sort columns that have no part into those that may be features and those that never are unless named."""
-    return [name for name in names if name not in NOT_FEATURES], [name for name in names if name in NOT_FEATURES]
+    by_name = [name for name in names if name in NOT_FEATURES and name not in categorical]
+    return [name for name in names if name not in by_name], by_name
+
+
+def is_categorical(dtype: Any) -> bool:
+    """Tell whether narwhals' or polars' type of a column says that it holds categories."""
+    return type(dtype).__name__ in ("Categorical", "Enum")
+
+
+def _is_feature(dtype: Any) -> bool:
+    return bool(dtype.is_numeric()) or type(dtype).__name__ == "Boolean" or is_categorical(dtype)
 
 
 def note_left_out(by_name: Sequence[str], not_numeric: Sequence[str], *, stacklevel: int) -> None:
@@ -101,9 +115,10 @@ def note_left_out(by_name: Sequence[str], not_numeric: Sequence[str], *, stackle
             stacklevel=stacklevel + 1,
         )
     if not_numeric:
-        subject, _, _ = _counted(not_numeric)
+        subject, _, it = _counted(not_numeric)
         warnings.warn(
-            f"{subject} not numeric and {subject.rsplit(' ', 1)[1]} left out of the features",
+            f"{subject} not numeric and {subject.rsplit(' ', 1)[1]} left out of the features; to use {it} as "
+            f"categories, name {it} with categorical= (--categorical)",
             DataWarning,
             stacklevel=stacklevel + 1,
         )
@@ -123,8 +138,8 @@ def note_ids(features: NDArray[Any], names: Sequence[str], *, stacklevel: int) -
         subject = f"feature {listed(ids)} holds" if len(ids) == 1 else f"features {listed(ids)} hold"
         they, them = ("it is an id", "it") if len(ids) == 1 else ("they are ids", "them")
         warnings.warn(
-            f"{subject} a different whole number in every row, as ids do; if {they}, leave {them} out with ignore= (on "
-            "the command line, name the features with --features)",
+            f"{subject} a different whole number in every row, as ids do; if {they}, leave {them} out with ignore= "
+            "(--ignore)",
             DataWarning,
             stacklevel=stacklevel + 1,
         )
@@ -140,33 +155,75 @@ def _all_ids(values: NDArray[Any]) -> bool:
 # ---------------------------------------------------------------------- their values
 
 
-def feature_matrix(frame: Any, columns: list[str], at: Locate) -> NDArray[Any]:
-    """Copy columns into a matrix, (n, d): float32 if every column is, float64 otherwise."""
+def feature_matrix(
+    frame: Any, columns: Sequence[str], at: Locate, categorical: Sequence[str] = ()
+) -> tuple[NDArray[Any], dict[str, tuple[Any, ...]]]:
+    """Copy columns into a matrix, (n, d): float32 if every column is, float64 otherwise.
+
+    Parameters
+    ----------
+    frame : narwhals.DataFrame
+        The table.
+    columns : sequence of str
+        The features.
+    at : callable
+        From a row to its place, for errors.
+    categorical : sequence of str
+        Those that are categories whatever their type.
+
+    Returns
+    -------
+    features : ndarray
+        NaN where a value is missing; numbers of categories.
+    categories : dict
+        The labels of each feature that holds categories.
+    """
     import narwhals as nw
 
     dtype = np.float32 if columns and all(frame[c].dtype == nw.Float32 for c in columns) else np.float64
     out = np.empty((len(frame), len(columns)), dtype)
+    labels_of: dict[str, tuple[Any, ...]] = {}
     for j, column in enumerate(columns):
-        out[:, j] = frame_numbers(frame[column], column, at)
-    return out
+        if column in categorical or is_categorical(frame[column].dtype):
+            out[:, j], labels_of[column] = numbered(frame_labels(frame[column]))
+        else:
+            out[:, j] = frame_numbers(frame[column], column, at, missing=np.nan)
+    return out, labels_of
 
 
-def frame_numbers(series: Any, name: str, at: Locate) -> NDArray[Any]:
-    """Convert a column to floats, (n,); a DataError names the first value that is not a number."""
+def frame_numbers(series: Any, name: str, at: Locate, *, missing: float | None = None) -> NDArray[Any]:
+    """Convert a column to floats, (n,); a DataError names the first value that is not a number.
+
+    Parameters
+    ----------
+    series : narwhals.Series
+        The column.
+    name : str
+        What an error calls it.
+    at : callable
+        From a row to its place, for errors.
+    missing : float, optional
+        What stands for an empty value; by default there must be none.
+    """
     import narwhals as nw
 
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         values = python_values(series)
+        if missing is not None:
+            values = [missing if is_missing(value) else value for value in values]
         for row, value in enumerate(values):
             if not is_number(value):
-                raise DataError(f"{at(row)}: column {name!r} must be numeric; got {value!r}.")
+                advice = "" if missing is None else " If it holds categories, name it with categorical=."
+                raise DataError(f"{at(row)}: column {name!r} must be numeric; got {value!r}.{advice}")
         return np.array([float(value) for value in values])
     null = series.is_null()
-    if null.any():
+    dtype = np.float32 if series.dtype == nw.Float32 else np.float64
+    if not null.any():
+        return np.asarray(series.to_numpy(), dtype=dtype)
+    if missing is None:
         row = int(np.argmax(null.to_numpy()))
         raise DataError(f"{at(row)}: column {name!r} must be a finite number; got an empty value. Fill or drop it.")
-    dtype = np.float32 if series.dtype == nw.Float32 else np.float64
-    return np.asarray(series.to_numpy(), dtype=dtype)
+    return np.where(null.to_numpy(), missing, series.cast(nw.Float64).to_numpy()).astype(dtype)
 
 
 def frame_labels(series: Any) -> NDArray[Any]:

@@ -153,6 +153,28 @@ def group_codes(
     return np.fromiter(chain.from_iterable(codes), np.int32, n), labels
 
 
+def label_places(labels: Sequence[Any], known: Sequence[Any]) -> list[int]:
+    """Find labels among known ones: the same label, or else the only one that is written the same.
+
+    A file's column is text as soon as one label is, so that 1 in one file is '1' in another.
+
+    Parameters
+    ----------
+    labels, known : sequence
+        Labels, each once.
+
+    Returns
+    -------
+    list of int
+        The place of each label among the known ones; -1 if it is not there.
+    """
+    place = {label: code for code, label in enumerate(known)}
+    written: dict[str, int] = {}
+    for code, label in enumerate(known):
+        written[str(label)] = -1 if str(label) in written else code
+    return [place[label] if label in place else written.get(str(label), -1) for label in labels]
+
+
 def _few_at_a_time(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     """Parts of an array, so that labels are Python objects for some rows at a time."""
     return (array[start : start + LABELS] for start in range(0, len(array), LABELS))
@@ -182,15 +204,19 @@ def group_rows(query: NDArray[Any]) -> tuple[NDArray[np.int64] | None, NDArray[n
     ids : ndarray
         The queries' ids, (q,).
     """
-    n = len(query)
-    starts = np.flatnonzero(np.concatenate([[True], query[1:] != query[:-1]]))
-    run_ids = query[starts]
-    different = len(np.unique(run_ids) if run_ids.dtype.kind in "iu" else set(run_ids.tolist()))
+    changes = np.flatnonzero(query[1:] != query[:-1])
+    bounds = np.empty(len(changes) + 2, np.int64)
+    bounds[0], bounds[1:-1], bounds[-1] = 0, changes + 1, len(query)
+    run_ids = query[bounds[:-1]]
+    numbers = run_ids.dtype.kind in "iu"
+    if numbers and bool((run_ids[1:] > run_ids[:-1]).all()):
+        return None, bounds, run_ids
+    different = len(np.unique(run_ids) if numbers else set(run_ids.tolist()))
     if different == len(run_ids):
-        return None, np.append(starts, n).astype(np.int64), run_ids
+        return None, bounds, run_ids
     first: dict[Any, int] = {}
     run_code = np.fromiter((first.setdefault(value, len(first)) for value in run_ids.tolist()), np.int64, len(run_ids))
-    codes = np.repeat(run_code, np.diff(np.append(starts, n)))
+    codes = np.repeat(run_code, np.diff(bounds))
     order = np.argsort(codes, kind="stable")
     ptr = np.concatenate([[0], np.cumsum(np.bincount(codes))])
     return order, ptr, query[order[ptr[:-1]]]

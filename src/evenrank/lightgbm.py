@@ -13,7 +13,7 @@ from evenrank.boosting.file import columns, loaded, saved
 from evenrank.boosting.lightgbm_text import checked_text
 from evenrank.boosting.objective import BASES, FairBoosted, FairObjective, ObjectiveOnRows, fairness
 from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
-from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, in_order, library_features
+from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, in_order
 from evenrank.boosting.rules import lightgbm_rule
 from evenrank.data import RankingData
 from evenrank.errors import DataError
@@ -152,6 +152,8 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         X, data, names = self._fit_rows(X, y, qid, group, sensitive_features, sample_weight)
         if eval_X is not None:
             eval_set = [(eval_X, eval_y)] if not isinstance(eval_X, tuple) else list(zip(eval_X, eval_y, strict=True))
+        if self.categories_:
+            kwargs.setdefault("categorical_feature", [names.index(name) for name in self.categories_])
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
         chosen, objective = self._objective, None
         if self.alpha > 0 or self.max_violation is not None or chosen in BASES[1:]:
@@ -194,8 +196,8 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             Scores, (n,), in the order of the rows.
         """
         if isinstance(X, RankingData):
-            return X.to_caller(super().predict(columns(X, self.feature_names_), *args, **kwargs))
-        return super().predict(library_features(X, getattr(self, "feature_names_", None)), *args, **kwargs)  # type: ignore[no-any-return, unused-ignore]
+            return X.to_caller(super().predict(columns(X, self), *args, **kwargs))
+        return super().predict(columns(X, self), *args, **kwargs)  # type: ignore[no-any-return, unused-ignore]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file that holds LightGBM's own model text and that `evenrank.load` reads.

@@ -103,8 +103,8 @@ def shown(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> NDArray[Any]:
-    """Check that features are finite numbers in a table.
+def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> tuple[NDArray[Any], bool]:
+    """Check that features are numbers in a table, none of them infinite; NaN is a missing value.
 
     Parameters
     ----------
@@ -117,8 +117,10 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> N
 
     Returns
     -------
-    ndarray
+    features : ndarray
         Floats, (n, d), without a copy where they are floats already.
+    has_missing : bool
+        Whether any is missing.
     """
     names = getattr(X, "columns", None) if names is None else names
     array = as_array(X, "X")
@@ -133,6 +135,7 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> N
             raise DataError(f"X must be numeric; got {array.dtype} values. Encode text columns first.") from None
     step = block_rows(array.shape[1])
     pages = MappedPages(array)
+    has_missing = False
     for start in range(0, len(array), step):
         block = np.asarray(array[start : start + step])
         pages.read(block.nbytes)
@@ -141,13 +144,14 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> N
             total = block.sum(dtype=np.float64)
         if np.isfinite(total):
             continue
-        bad = np.argwhere(~np.isfinite(block))
+        bad = np.argwhere(np.isinf(block))
         if len(bad):
             row, column = start + int(bad[0][0]), int(bad[0][1])
             name = repr(names[column]) if names is not None and column < len(names) else str(column)
             value = float(array[row, column])
             raise DataError(f"{at(row)}: feature {name} must be a finite number; got {value}. Fill or drop it.")
-    return array
+        has_missing = has_missing or bool(np.isnan(block).any())
+    return array, has_missing
 
 
 def checked_names(X: Any, names: Sequence[str] | None, d: int) -> tuple[str, ...]:
@@ -228,12 +232,19 @@ def gather(features: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
         return features[rows[0] : rows[-1] + 1]
     if not isinstance(features, np.memmap):
         return features[rows]
-    with tempfile.NamedTemporaryFile(prefix="evenrank-") as file:
-        out = np.memmap(file, features.dtype, "w+", shape=(len(rows), features.shape[1]))
+    out = blank_like(features, (len(rows), features.shape[1]))
     step = block_rows(features.shape[1])
     for start in range(0, len(rows), step):
         out[start : start + step] = features[rows[start : start + step]]
     return out
+
+
+def blank_like(features: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
+    """Make an array for other features of the same kind: a temporary memmap for a memmap, so that memory stays flat."""
+    if not isinstance(features, np.memmap):
+        return np.empty(shape, features.dtype)
+    with tempfile.NamedTemporaryFile(prefix="evenrank-") as file:
+        return np.memmap(file, features.dtype, "w+", shape=shape)
 
 
 def freeze(array: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.errors import DataError
+from evenrank.errors import ConfigError, DataError
 from evenrank.row_checks import (
     MappedPages,
     block_rows,
@@ -36,6 +36,8 @@ class Rows:
     relevance_threshold: float = 1.0
     sample_weight: NDArray[np.float64] | None = None
     membership: NDArray[np.float64] | None = None
+    categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    has_missing: bool = False
 
     # ------------------------------------------------------------------ looking
 
@@ -82,6 +84,54 @@ class Rows:
     def relevant(self) -> NDArray[np.bool_]:
         """Relevance at or above the threshold, (n,)."""
         return self.relevance >= self.relevance_threshold
+
+    @cached_property
+    def missing_features(self) -> tuple[str, ...]:
+        """The features of which a value is missing, in their order."""
+        if not self.has_missing:
+            return ()
+        missing = np.zeros(self.n_features, bool)
+        for _, block in self.blocks():
+            missing |= np.isnan(block).any(axis=0)
+        return tuple(name for name, some in zip(self.feature_names, missing.tolist(), strict=True) if some)
+
+    def need_labels(self, what: str) -> None:
+        """Refuse groups that are known by probability only.
+
+        Parameters
+        ----------
+        what : str
+            What needs labels, for the message.
+        """
+        if self.membership is not None:
+            raise ConfigError(f"{what} needs group labels; the data has membership probabilities. Use with_group.")
+
+    def need_numbers(self, what: str, features: Sequence[str] | None = None) -> None:
+        """Refuse features with missing values or categories.
+
+        Parameters
+        ----------
+        what : str
+            What needs numbers, for the message.
+        features : sequence of str, optional
+            The features it uses; by default all.
+        """
+        used = self.feature_names if features is None else features
+        missing = [name for name in used if name in self.missing_features]
+        categories = [name for name in used if name in self.categories]
+        if missing or categories:
+            first = f", first in row {self._first_missing(missing[0])}," if missing else ""
+            parts = (("missing values (NaN)", missing, first), ("categories", categories, ""))
+            has = " and ".join(f"{kind} in {listed(names)}{where}" for kind, names, where in parts if names).rstrip(",")
+            raise DataError(
+                f"{what} takes numbers only; the data has {has}. Train it with impute='median' (--impute median), "
+                "leave the features out with ignore= (--ignore), or train LightGBM or XGBoost, which take both."
+            )
+
+    def _first_missing(self, name: str) -> int:
+        """The caller's first row that lacks a feature."""
+        rows = np.flatnonzero(np.isnan(self.column(name)))
+        return int(rows[0] if self.row_order is None else self.row_order[rows].min())
 
     def column(self, name: str) -> NDArray[Any]:
         """Look up a feature.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.boosting.file import columns, loaded, saved
 from evenrank.boosting.objective import BASES, FairBoosted, FairObjective, ObjectiveOnRows, fairness
 from evenrank.boosting.parameters import XGBOOST
-from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, in_order, library_features
+from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, in_order
 from evenrank.boosting.rules import xgboost_rule
 from evenrank.boosting.xgboost_json import checked_model, is_linear
 from evenrank.data import RankingData
@@ -126,6 +126,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             The trained ranker itself.
         """
         X, data, names = self._fit_rows(X, y, qid, group, sensitive_features)
+        self._types = ["c" if name in self.categories_ else "float" for name in names] if self.categories_ else None
         weight = None if sample_weight is None else np.asarray(as_array(sample_weight, "sample_weight"), np.float64)
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
         margins = each_in_order(base_margin_eval_set, orders)
@@ -180,8 +181,8 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             One score per row, (n,), in the order of the rows.
         """
         if isinstance(X, RankingData):
-            return X.to_caller(super().predict(columns(X, self.feature_names_), **kwargs))
-        return super().predict(library_features(X, getattr(self, "feature_names_", None)), **kwargs)  # type: ignore[no-any-return, unused-ignore]
+            return X.to_caller(super().predict(columns(X, self), **kwargs))
+        return super().predict(columns(X, self), **kwargs)  # type: ignore[no-any-return, unused-ignore]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file that holds XGBoost's own model and that `evenrank.load` reads.
@@ -222,7 +223,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             feature_weights=self.feature_weights if ref is None else None,
             missing=self.missing,
             enable_categorical=self.enable_categorical,
-            feature_types=self.feature_types,
+            feature_types=self._types or self.feature_types,
         )
 
     def _fair_objective(self, data: RankingData, weight: NDArray[Any] | None) -> FairObjective | None:

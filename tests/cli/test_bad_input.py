@@ -102,16 +102,18 @@ IN_THE_FILE = {
     "no feature of that name": Case(
         "train good.csv -o out.json --features x,z", "good.csv: features column 'z' is not in the data; it has 'qid'"
     ),
-    "NaN feature": train(row("q0,1,1,b,0.10,nan,1"), "bad.csv:3: feature 'x' must be a finite number; got 'nan'."),
+    "NaN feature": train(row("q0,1,1,b,0.10,nan,1"), "missing values (NaN) in 'x', first in row 1. Train"),
     "infinite feature": train(
         row("q0,1,1,b,0.10,0,-inf"), "bad.csv:3: feature 'y' must be a finite number; got '-inf'"
     ),
     "text in a number": train(
         row("q0,1,1,b,0.10,much,1"), "bad.csv:3: feature 'x' must be a finite number; got 'much'"
     ),
-    "empty feature": train(row("q0,1,1,b,0.10,,1"), "bad.csv:3: feature 'x' must be a finite number; got no value."),
+    "empty feature": train(row("q0,1,1,b,0.10,,1"), "missing values (NaN) in 'x', first in row 1. Train"),
     "null in Parquet": train(
-        parquet(FRAME.with_columns(x=pl.when(pl.col("x") != 4).then("x"))), "feature 'x' must be", "bad.parquet"
+        parquet(FRAME.with_columns(x=pl.when(pl.col("x") != 4).then("x"))),
+        "missing values (NaN) in 'x', first",
+        "bad.parquet",
     ),
     "negative relevance": audit(row("q0,1,-1,b,0.10,0,1"), "bad.csv:3: relevance must be a finite number ≥ 0; got -1."),
     "empty relevance": audit(row("q0,1,,b,0.10,0,1"), "bad.csv:3: relevance must be a finite number ≥ 0; got no value"),

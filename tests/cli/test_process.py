@@ -143,6 +143,13 @@ def test_pipes_are_read_once_and_taken_for_files(folder, script, title):
     assert "54 rows, 9 queries" in done.stdout
 
 
+def test_rows_to_rank_may_come_from_a_pipe(folder):
+    ranked = shell("evenrank train rows.csv --json > /dev/null && evenrank rank rows.csv", folder)
+    assert ranked.returncode == 0, ranked.stderr
+    for script in ("cat rows.csv | evenrank rank -", "evenrank rank /dev/stdin < rows.csv"):
+        assert shell(script, folder).stdout == ranked.stdout != ""
+
+
 def test_pipes_of_every_format(folder):
     data = er.read(folder / "rows.csv", score="score")
     import polars as pl

@@ -13,8 +13,10 @@ import pytest
 import evenrank as er
 
 PROGRAM = [sys.executable, "-m", "evenrank"]
-ROWS = ["--query", "--item", "--relevance", "--group", "--threshold", "--k", "--input-format", "--json"]
-FIT = ["--notion", "--alpha", "--scope", "--solver", "--loss", "--ridge", "--group-aware", "--seed", "--features"]
+HEADER = ["--header", "--no-header"]
+ROWS = ["--query", "--item", "--relevance", "--group", "--threshold", "--k", "--input-format", "--json", *HEADER]
+COLUMNS = ["--features", "--ignore", "--categorical", "--sample-weight", "--impute"]
+FIT = ["--notion", "--alpha", "--scope", "--solver", "--loss", "--ridge", "--group-aware", "--seed", *COLUMNS]
 FIT += [
     "--gamma",
     "--strength",
@@ -25,9 +27,12 @@ FIT += [
     "--target",
     "--target-k",
     "--set",
+    "--before",
+    "--no-before",
 ]
 RERANK = ["--method", "--p", "--significance", "--protected", "--notion", "--gain", "--k"]
-END = ["--input-format", "--json"]
+RERANK += ["--target", "--strength", "--slack", "--theta", "--seed"]
+END = ["--input-format", "--json", *HEADER]
 JUDGE = ["--confidence", "--compare", "--fail-over", "--format", "--out"]
 DESIGN = ["--cluster", "--no-items", "--min-share", "--min-count", "--many-groups", "--no-examples", "--items"]
 SPLIT = ["--folds", "--seeds", "--test", "--seed"]
@@ -36,9 +41,9 @@ TITLES = ["--query-title", "--item-title"]
 OPTIONS = {
     "demo": ["--group", "--k", "--solver", "--seed", "--out", "--json"],
     "audit": [*JUDGE, *DESIGN, "--score", "--rank", "--no-relevance", "--qrels", "--groups", *ROWS],
-    "train": ["--out", *FIT, *ROWS],
+    "train": ["--out", "--score", *FIT, *ROWS],
     "rank": ["--model", "--out", "--top", *RERANK, "--score", "--query", "--item", "--relevance", "--group", *END],
-    "sweep": ["--out", "--methods", "--notions", "--strengths", *SPLIT, *RUN, "--features", *TITLES, *ROWS],
+    "sweep": ["--out", "--methods", "--notions", "--strengths", *SPLIT, *RUN, *COLUMNS, *TITLES, *ROWS],
     "select": [
         "--rule",
         "--tolerance",

@@ -375,3 +375,28 @@ def test_select_from_an_unfinished_run(run):
         "evenrank: warning: run: the run is not finished, 7 of 8 blocks are done. Go on with the command that began it"
     ]
     assert json.loads(journal.read_text().splitlines()[0])
+
+
+def test_a_list_of_strengths_is_printed_in_full(run, save, logged):
+    asked = [0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.3, 0.7, 2.0]
+    path = save(logged.drop("score"), "rows.csv")
+    strengths = ("--strengths", ",".join(map(str, asked)))
+    found = run("sweep", path, "--notions", "dp", "--k", "3", "--folds", "2", *strengths)
+    table = found.out.split("Along the strengths")[1]
+    printed = [float(words[0]) for words in map(str.split, table.splitlines()) if words and words[0][0].isdigit()]
+    assert printed == [0, *asked]
+
+
+@pytest.mark.parametrize("others", [{}, {"a": 1, "b": 2}])
+def test_a_group_may_be_absent_from_the_test_rows(run, save, logged, others):
+    """Labels written as numbers in one file and as text in the other are the same labels."""
+    labels = {name: others.get(letter, letter) for name, letter in zip(sorted(set(logged["group"])), "ab", strict=True)}
+    rows = logged.drop("score").with_columns(pl.col("group").replace_strict(labels, return_dtype=pl.String))
+    third = rows.with_columns(group=pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("other")).otherwise("group"))
+    options = ("--notions", "dp", "--k", "3", "--strengths", "0.1", "--methods", "amortized,offset,deltr")
+    found = run("sweep", save(third, "rows.csv"), "--test", save(rows, "test.csv"), *options, "--json")
+    assert any("no item of group 'other'; pairs with it are left out" in line for line in found.warnings)
+    assert found.json()["run"] == "run"
+    found = run("sweep", save(rows, "rows.csv"), "--test", save(third, "test.csv"), *options)
+    assert found.code == 2
+    assert "test must have no groups but those of data" in found.err

@@ -106,7 +106,8 @@ def test_features_may_be_chosen(run, save, rows, data):
 def test_text_columns_are_left_out_with_a_warning(run, save, rows, data):
     trained = run("train", save(rows.with_columns(city=pl.lit("Berlin")), "rows.csv"))
     assert trained.warnings == [
-        "evenrank: warning: column 'city' is not numeric and is left out of the features",
+        "evenrank: warning: column 'city' is not numeric and is left out of the features; to use it as "
+        "categories, name it with categorical= (--categorical)",
     ]
     assert er.load("model.json").feature_names_ == data.feature_names
 
@@ -539,3 +540,70 @@ def test_what_knows_items_only_needs_no_group(run, save, rows):
     result = run("rank", path, "--score", "score", "--method", "det_cons")
     assert result.code == 2
     assert "group column 'group' is not in the data" in result.err
+
+
+def test_before_is_strength_0_on_the_same_rows(run, save, rows, data):
+    path = save(rows, "rows.csv")
+    report = run("train", path, "--notion", "dp", "--alpha", "0.05", "--json").json()
+    plain = er.FairLinearRanker("dp", alpha=0.0).fit(data).predict(data)
+    expected = er.measure(plain, data, ["ndcg@5", "dp@5"])
+    assert report["before"]["measures"]["ndcg@5"] == pytest.approx(expected["ndcg@5"])
+    assert report["before"]["measures"]["demographic_parity@5"] == pytest.approx(expected["dp@5"])
+    text = run("train", path, "--notion", "dp", "--alpha", "0.05").out
+    change = f"{expected['ndcg@5']:.3f}→{report['measures']['ndcg@5']:.3f}"
+    assert change in text
+    assert "strength 0 → 0.05" in text
+    for options in (("--alpha", "0"), ("--alpha", "0.05", "--no-before")):
+        assert "before" not in run("train", path, *options, "--json").json()
+    offset = run("train", path, "--method", "offset", "--notion", "dp", "--json").json()
+    assert offset["before"]["measures"]["ndcg@5"] == pytest.approx(expected["ndcg@5"])
+
+
+def test_columns_may_be_ignored_and_rows_weighed(run, save, rows, data):
+    weight = np.arange(len(rows)) % 3 + 1.0
+    path = save(rows.with_columns(weight=pl.Series(weight), noise=pl.Series(weight[::-1])), "rows.csv")
+    options = ("--notion", "dp", "--alpha", "0.05", "--ignore", "noise", "--sample-weight", "weight")
+    assert run("train", path, *options).code == 0
+    weighed = er.RankingData.from_frame(
+        rows.with_columns(weight=pl.Series(weight)), sample_weight="weight", item="item"
+    )
+    expected = er.FairLinearRanker("dp", alpha=0.05).fit(weighed)
+    model = er.load("model.json")
+    assert model.feature_names_ == data.feature_names
+    assert model.coef_ == pytest.approx(expected.coef_, rel=1e-9, abs=1e-12)
+    sweep = ("--notions", "dp", "--strengths", "0.05", "--k", "3", "--folds", "2", "--json")
+    assert run("sweep", path, *options[4:], *sweep).json()["about"]["features"] == data.n_features
+
+
+def test_labels_are_the_same_as_numbers_and_as_text(run, save, rows):
+    """A file with the groups 1 and other has texts; a file with 1 alone has numbers."""
+    first, *_ = sorted(set(rows["group"]))
+    rows = rows.with_columns(group=pl.when(pl.col("group") == first).then(pl.lit("1")).otherwise(pl.lit("other")))
+    both, one = save(rows, "rows.csv"), save(rows.filter(pl.col("group") == "1"), "one.csv")
+    for options in (("--group-aware",), ("--method", "offset")):
+        assert run("train", both, "--notion", "dp", *options).code == 0
+        whole, part = run("rank", both), run("rank", one)
+        assert part.code == 0, part.err
+        of_whole = {tuple(line.split(",")[:2]): line.split(",")[3] for line in whole.out.splitlines()}
+        assert all(of_whole[*line.split(",")[:2]] == line.split(",")[3] for line in part.out.splitlines()[1:])
+
+
+def test_rows_without_a_header(run, save, rows):
+    path = save(rows, "rows.csv")
+    assert run("train", path, "--notion", "dp", "--alpha", "0.05", "-o", "named.json").code == 0
+    bare = Path("bare.csv")
+    bare.write_text(path.read_text().partition("\n")[2])
+    number = {name: str(place + 1) for place, name in enumerate(rows.columns)}
+    columns = [part for name in ("qid", "item", "relevance", "group") for part in (f"--{name}", number[name])]
+    columns[0] = "--query"
+    options = ("--no-header", *columns)
+    assert run("train", bare, "--notion", "dp", "--alpha", "0.05", *options).code == 0
+    assert er.load("model.json").coef_.tolist() == er.load("named.json").coef_.tolist()
+    ranked, named = run("rank", bare, *options), run("rank", path, "-m", "named.json")
+    assert ranked.out.splitlines()[1:] == named.out.splitlines()[1:]
+    told = run("train", bare)
+    assert told.code == 2
+    assert "--no-header" in told.err
+    told = run("train", save(rows, "rows.parquet"), "--no-header")
+    assert told.code == 2
+    assert "header=False (--no-header) is for CSV and TSV; got the format 'parquet'" in told.err

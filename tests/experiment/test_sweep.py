@@ -432,7 +432,7 @@ def test_groupings_that_do_not_fit(groupings, data):
         er.sweep({"age": groupings["age"], "other": data})
     with pytest.raises(DataError, match=r"must be a RankingData, or groupings of one by name; got \{\}"):
         er.sweep({})
-    with pytest.raises(DataError, match="test must have the groups of data"):
+    with pytest.raises(DataError, match="test must have no groups but those of data"):
         er.sweep(groupings["age"], test=groupings["letters"])
     with pytest.raises(DataError, match="test must have the groupings of data"):
         er.sweep(groupings, test=groupings["age"])

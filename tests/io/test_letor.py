@@ -62,7 +62,7 @@ BAD = {
     "negative relevance": ("-1 qid:1 1:2", "relevance must be a finite number ≥ 0; got -1"),
     "a table": ("qid,relevance,x", "relevance, first .* If the file is a comma-separated table, pass format='csv'"),
     "text feature": ("1 qid:1 1:2 2:z", "feature '2' must be a finite number; got 'z'"),
-    "nan feature": ("1 qid:1 1:NaN", "feature '1' must be a finite number; got 'NaN'"),
+    "endless feature": ("1 qid:1 1:Inf", "feature '1' must be a finite number; got 'Inf'"),
     "infinite feature": ("1 qid:1 1:inf", "feature '1' must be a finite number; got 'inf'"),
     "underscored feature": ("1 qid:1 1:1_0", "feature '1' must be a finite number; got '1_0'"),
     "empty feature": ("1 qid:1 1: 2:3", "feature '1' must be a finite number; got no value"),
@@ -184,3 +184,22 @@ def test_ignored_features_are_left_out(write):
 def test_a_byte_order_mark_after_a_blank_is_no_number(write):
     with pytest.raises(DataError, match=r"rows\.letor:1: "):
         read(write(" \ufeff0 qid:1 1:2\n1 qid:1 1:3\n"))
+
+
+@pytest.mark.parametrize(
+    ("comments", "options", "items"),
+    [
+        (["# docid = GX1", "#docid = GX2 inc = 1 prob = 0.2", "# docid: GX1"], {}, ["GX1", "GX2", "GX1"]),
+        (["#GX1", "# GX2 ", "#GX1"], {"item": "docid"}, ["GX1", "GX2", "GX1"]),
+        (["#GX1", "# GX2 ", "#GX1"], {}, None),
+        (["# docid = 7", "# no id", "# docid = 9"], {}, None),
+        (["# docid = 7", "# docid = 7", "# docid = 9"], {}, None),  # twice in one query: not the items
+        (["# docid = 7", "# docid = 8", "# docid = 9"], {}, [7, 8, 9]),
+    ],
+)
+def test_ids_in_comments(tmp_path, comments, options, items):
+    path = tmp_path / "rows.letor"
+    rows = zip(("1 qid:1 1:2", "0 qid:1 1:3", "0 qid:2 1:4"), comments, strict=True)
+    path.write_text("".join(f"{row} {comment}\n" for row, comment in rows))
+    found = read(path, **options).item_ids
+    assert (None if found is None else found.tolist()) == items

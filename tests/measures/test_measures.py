@@ -415,3 +415,39 @@ def test_yes_and_no_are_scores() -> None:
     assert measure(np.array([True, False, False]), data, "ndcg@1") == {"ndcg@1": 1.0}
     assert violation(np.array([True, False, True]), data, "dp") == 0.5
     assert violation(np.array([1, 0, 1], np.float16), data, "dp") == 0.5
+
+
+@pytest.mark.parametrize("models", [(), (3,)])
+def test_columns_stand_for_data(models: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    n = 60
+    relevance, group, qid = rng.integers(0, 3, n), rng.choice(["a", "b"], n), rng.integers(0, 6, n)
+    scores = rng.normal(size=(n, *models))
+    data = RankingData.from_arrays(np.zeros((n, 0)), relevance, group, qid, relevance_threshold=2)
+    names = ["ndcg@3", "precision@3", "eop@3"]
+    columns: dict[str, Any] = {"relevance": relevance.tolist(), "group": group.tolist(), "qid": qid}
+    found = measure(scores, measures=names, **columns, relevance_threshold=2)
+    for name, value in measure(scores, data, names).items():
+        np.testing.assert_array_equal(found[name], value)
+    one_list = measure(scores, measures=["dp@3"], group=group)
+    alone = RankingData.from_arrays(np.zeros((n, 0)), np.zeros(n), group, np.zeros(n))
+    np.testing.assert_array_equal(one_list["dp@3"], measure(scores, alone, ["dp@3"])["dp@3"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([1.0, 2.0],), {}, "measure needs data, or relevance=, group= and qid="),
+        (([1.0, 2.0], [1, 0]), {}, "data must be a RankingData; got list"),
+        (([1.0, 2.0],), {"relevance": [1, 0, 1]}, "relevance must have one value for each of the 2 rows"),
+        ((1.0,), {"relevance": [1, 0]}, "no rows|one value for each of the 0 rows"),
+        (
+            ([1.0, 2.0], RankingData.from_arrays(np.zeros((2, 0)), [1, 0], None, [1, 1])),
+            {"qid": [1, 1]},
+            "takes relevance, group and qid from the data; leave them out",
+        ),
+    ],
+)
+def test_columns_and_data_are_told_apart(arguments: Any, options: Any, message: str) -> None:
+    with pytest.raises((ConfigError, DataError), match=message):
+        measure(*arguments, **options)

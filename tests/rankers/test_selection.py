@@ -176,3 +176,79 @@ def test_group_aware_rankers_get_the_groups_at_prediction() -> None:
     path = er.fairness_path(data.take(fold != 0), "dp", [0.02], group_aware=True)
     test = data.take(fold == 0)
     assert found[0] == pytest.approx(er.measure(path.scores(test)[:, 0], test, ["ndcg"])["ndcg"])
+
+
+@pytest.mark.usefixtures("routing")
+def test_group_aware_rankers_are_given_the_groups() -> None:
+    own = rows()
+    metadata = {key: own[key] for key in ("qid", "sensitive_features")}
+    data = er.RankingData.from_arrays(own["X"], own["y"], own["sensitive_features"], own["qid"])
+    ranker = er.FairLinearRanker("dp", 0.3, group_aware=True).set_fit_request(qid=True, sensitive_features=True)
+    fitted = er.FairLinearRanker("dp", 0.3, group_aware=True).fit(data)
+    expected = er.measure(fitted.predict(data), data, ["ndcg@5"])["ndcg@5"]
+    assert er.ranking_scorer("ndcg@5")(fitted, own["X"], own["y"], **metadata) == pytest.approx(expected)
+    search = GridSearchCV(ranker, {"alpha": [0.3]}, scoring=er.ranking_scorer("ndcg@5"), cv=er.QueryKFold(2))
+    search.set_params(error_score="raise", refit=False).fit(own["X"], own["y"], **metadata)
+    asked = er.FairLinearRanker("dp", 0.3, group_aware=True, scale=None)
+    asked.set_fit_request(qid=True, sensitive_features=True).set_predict_request(sensitive_features=True)
+    pipeline = Pipeline([("scale", StandardScaler()), ("rank", asked)]).fit(own["X"], own["y"], **metadata)
+    assert er.ranking_scorer("ndcg@5")(pipeline, own["X"], own["y"], **metadata) == pytest.approx(expected)
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize(("name", "sign", "floor"), [("ndcg@5", 1, 0.0), ("eop@5", -1, -1.0)])
+def test_a_limit_puts_every_ranking_above_it_below_every_one_within(name: str, sign: int, floor: float) -> None:
+    own = rows()
+    metadata = {key: own[key] for key in ("qid", "sensitive_features")}
+    data = er.RankingData.from_arrays(own["X"], own["y"], own["sensitive_features"], own["qid"])
+    for alpha in (0.0, 0.05, 1.0):
+        ranker = er.FairLinearRanker("dp", alpha).fit(data)
+        values = er.measure(ranker.predict(data), data, [name, "dp@5"])
+        for limit in (0.0, values["dp@5"], 1.0):
+            found = er.ranking_scorer(name, max_violation=("dp@5", limit))(ranker, own["X"], own["y"], **metadata)
+            if values["dp@5"] <= limit:
+                assert found == pytest.approx(sign * values[name])
+            else:
+                assert found == pytest.approx(floor - (values["dp@5"] - limit))
+                assert found < floor
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("dp@5", "max_violation must be a gap and its limit"),
+        (("ndcg@5", 0.1), "max_violation must name a gap"),
+        (("dp@5", -0.1), "the limit of max_violation"),
+        (("dp", 0.1, 2), "max_violation must be a gap and its limit"),
+    ],
+)
+def test_limits_are_checked(given: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        er.ranking_scorer("ndcg@5", max_violation=given)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_search_keeps_to_the_limit() -> None:
+    own = rows()
+    metadata = {key: own[key] for key in ("qid", "sensitive_features")}
+    ranker = er.FairLinearRanker("dp").set_fit_request(qid=True, sensitive_features=True)
+    alphas = [0.0, 0.02, 0.1, 1.0]
+    whole = [(np.arange(300), np.arange(300))]
+
+    def search(**options: Any) -> Any:
+        scoring = {
+            "score": er.ranking_scorer("ndcg@5", **options),
+            "gap": er.ranking_scorer("dp@5"),
+            "quality": er.ranking_scorer("ndcg@5"),
+        }
+        grid = GridSearchCV(ranker, {"alpha": alphas}, scoring=scoring, refit="score", cv=whole, error_score="raise")
+        return grid.fit(own["X"], own["y"], **metadata)
+
+    free = search()
+    gaps, quality = -free.cv_results_["mean_test_gap"], free.cv_results_["mean_test_quality"]
+    limit = float(np.sort(gaps)[1])
+    within = np.flatnonzero(gaps <= limit)
+    assert len(within) < len(alphas)
+    assert search(max_violation=("dp@5", limit)).best_index_ == within[np.argmax(quality[within])]
+    assert search(max_violation=("dp@5", 0.0)).best_index_ == np.argmin(gaps)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import evenrank as er
+from evenrank.errors import ConfigError, DataError
 from evenrank.rerankers.fastar import FAStar
 from golden import golden
 
@@ -187,3 +188,55 @@ def test_bad_input(make, message):
     data = er.RankingData.from_arrays(np.zeros((2, 0)), [0, 1], ["a", "b"], [0, 0])
     with pytest.raises(er.EvenrankError, match=message):
         make(data)
+
+
+@given(lists(), st.sampled_from([0.2, 0.5, 0.9]), st.one_of(st.none(), st.integers(1, 9)))
+def test_one_list_is_ordered_as_among_others(drawn, p, k):
+    lengths, score, flag, _ = drawn
+    n = lengths[0]
+    scores, groups = np.array(score[:n], float), ["b" if flagged else "a" for flagged in flag[:n]]
+    data = er.RankingData.from_arrays(np.zeros((n, 0)), [0] * n, groups, [0] * n, range(n), group_names=["a", "b"])
+    test = FAStar(p, 0.2, protected="b")
+    expected = np.argsort(-test.rerank(scores, data, k))
+    assert test.rerank_list(scores, groups, k).tolist() == expected.tolist()
+    assert test.rerank_list(scores.tolist(), np.array(groups), k).tolist() == expected.tolist()
+
+
+def test_lists_without_protected_items_keep_their_order():
+    test = FAStar(0.9, 0.3, protected="b")
+    assert test.rerank_list([1, 3, 2], ["a", "a", "c"]).tolist() == [1, 2, 0]
+    data = er.RankingData.from_arrays(np.zeros((3, 0)), [0] * 3, ["a"] * 3, [0] * 3)
+    assert test.rerank([1.0, 3.0, 2.0], data).tolist() == [-3, -1, -2]
+    assert test.is_fair([1.0, 3.0, 2.0], data, k=1).tolist() == [test.table(1)[0] == 0]
+    only = er.RankingData.from_arrays(np.zeros((3, 0)), [0] * 3, ["b"] * 3, [0] * 3)
+    assert test.rerank([1.0, 3.0, 2.0], only).tolist() == [-3, -1, -2]
+
+
+def test_the_protected_group_does_not_flip_between_calls():
+    few_b = er.RankingData.from_arrays(np.zeros((4, 0)), [0] * 4, ["a", "a", "a", "b"], [0] * 4)
+    few_a = er.RankingData.from_arrays(np.zeros((4, 0)), [0] * 4, ["b", "b", "b", "a"], [0] * 4)
+    test, scores = FAStar(0.9, 0.3), [4.0, 3.0, 2.0, 1.0]
+    named = FAStar(0.9, 0.3, protected="b")
+    with pytest.raises(ConfigError, match="one list does not say which group is the smaller"):
+        test.rerank_list(scores, ["a", "a", "a", "b"])
+    for data in (few_b, few_a, few_b):
+        assert test.rerank(scores, data).tolist() == named.rerank(scores, data).tolist()
+    assert test.protected_ == "b"
+    orders = [each.rerank_list(scores, ["a", "a", "a", "b"]).tolist() for each in (test, named)]
+    assert orders[0] == orders[1]
+
+
+@pytest.mark.parametrize(
+    ("scores", "groups", "message"),
+    [
+        ([1.0, np.nan], ["a", "b"], "scores must be finite; got nan"),
+        ([1.0], ["a", "b"], "scores and groups must have one value per item"),
+        ([], [], "scores and groups must have one value per item"),
+        ([[1.0]], ["a"], "scores and groups must have one value per item"),
+    ],
+)
+def test_one_list_is_checked(scores, groups, message):
+    with pytest.raises(DataError, match=message):
+        FAStar(protected="b").rerank_list(scores, groups)
+    with pytest.raises(ConfigError, match="one list is re-ranked for one p, without reference; got 2 shares"):
+        FAStar([0.1, 0.2], protected="b").rerank_list([1.0], ["b"])

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from evenrank.boosting.parameters import kept, refuse_prediction_parameters
+from evenrank.boosting.rows import library_features
 from evenrank.boosting.trees import Damaged
+from evenrank.categories import renumbered
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
+from evenrank.frame_columns import feature_matrix
 from evenrank.rankers.base import NotFittedError
 from evenrank.rankers.content import short
+from evenrank.rankers.imputing import read_categories
 from evenrank.rankers.matching import match_features
 from evenrank.rankers.model_file import checked_parameters, header, names, need, plain_value
 from evenrank.rankers.parameters import is_number, is_plain
@@ -42,6 +47,7 @@ def saved(
         raise ConfigError(f"this {library} model has no model file: {error}. Save it as {library} does.") from None
     return content | {
         "features": list(ranker.feature_names_),
+        "categories": {name: list(labels) for name, labels in ranker.categories_.items()},
         "alpha": ranker.alpha_,
         "violation": None if np.isnan(ranker.violation_) else ranker.violation_,
         "model": model,
@@ -73,12 +79,38 @@ def loaded(
     except (Damaged, ValueError, RecursionError) as error:
         raise DataError(f"{name}: the {library} model in it is damaged: {error}.") from None
     ranker.feature_names_, ranker.group_names_ = features, groups
+    ranker.categories_ = read_categories(content, features, name)
     ranker.alpha_ = float(alpha or 0)
     ranker.violation_ = float("nan") if violation is None else float(violation)
     return ranker, text
 
 
-def columns(data: RankingData, names: tuple[str, ...]) -> Any:
-    """Give the features in the order of training: by name, or by place where either side has no names."""
-    place = match_features(data, names)
-    return data.features[:, place]
+def columns(X: Any, ranker: Any) -> Any:
+    """Give the features in the order of training: by name, or by place where either side has no names.
+
+    Parameters
+    ----------
+    X : array, frame, sparse matrix or RankingData
+        The rows; categories of a frame are found by their labels, if training knew them from a `RankingData`.
+    ranker : FairBoosted
+        The ranker.
+
+    Returns
+    -------
+    array, frame or sparse matrix
+        In the form that its library takes.
+    """
+    names = getattr(ranker, "feature_names_", None)
+    if isinstance(X, RankingData):
+        place = match_features(X, names or ())
+        own = np.array(X.feature_names, object)[place]
+        of_data = {
+            name: X.categories[mine] for name, mine in zip(names or (), own, strict=True) if mine in X.categories
+        }
+        return renumbered(X.features[:, place], names or (), of_data, ranker.categories_)
+    features = library_features(X, names)
+    if not ranker.categories_ or not hasattr(features, "columns"):
+        return features
+    frame = nw.from_native(features, eager_only=True)
+    matrix, of_frame = feature_matrix(frame, names or (), "row {}".format, tuple(ranker.categories_))
+    return renumbered(matrix, names or (), of_frame, ranker.categories_)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.rows import as_rows, fit_rows
+from evenrank.categories import Categories
 from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
@@ -272,6 +274,7 @@ class FairBoosted:
     OURS = ("notion", "alpha", "target", "max_violation", "scope", "k", "temperature", "relevance_threshold")
 
     predict: Callable[..., NDArray[Any]]
+    categories_: Categories = MappingProxyType({})
 
     def __init__(
         self,
@@ -307,6 +310,7 @@ class FairBoosted:
         options = {"notion": self.notion, "relevance_threshold": self.relevance_threshold}
         X, data, names = fit_rows(X, y, qid, group, sensitive_features, sample_weight, **options)
         FairnessSpec.of(self).check_groups(data)
+        self.categories_ = data.categories
         return X, data, names
 
     def _objective_on(self, data: RankingData, name: str, rule: Any) -> FairObjective:

@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
+from evenrank.frame_columns import frame_labels
 from evenrank.notions import Notion
 from evenrank.rankers.matching import own_columns, unnamed
 from evenrank.row_checks import as_array, unmasked
@@ -55,6 +56,7 @@ def fit_rows(
         raise ConfigError("y, the relevance of each row, is needed.")
     reads_features = not isinstance(notion, str) and (isinstance(notion, Notion) or callable(notion))
     X = library_features(X)
+    X, qid = without_query(X, qid, group)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     data = RankingData.from_arrays(
         X if reads_features else np.zeros((n, 0)),
@@ -66,6 +68,29 @@ def fit_rows(
     )
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else unnamed(np.shape(X)[1])
     return in_order(X, data.row_order), data, names
+
+
+def without_query(X: Any, qid: Any, group: Any) -> tuple[Any, Any]:
+    """Take query ids from a frame's column ``qid``, as XGBoost does, where they are given in no other way.
+
+    Parameters
+    ----------
+    X : array, frame or sparse matrix
+        The features.
+    qid, group : array-like or None
+        Query ids or sizes of queries, if they are given.
+
+    Returns
+    -------
+    tuple
+        The features without that column, and the ids.
+    """
+    if qid is not None or group is not None or "qid" not in getattr(X, "columns", ()):
+        return X, qid
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    return frame.drop("qid").to_native(), frame_labels(frame["qid"])
 
 
 def query_ids(qid: Any, group: Any, n: int) -> ArrayLike:
@@ -156,6 +181,11 @@ def eval_rows(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, 
     if eval_set is None:
         return None, eval_group, []
     sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+    parted = [without_query(X, eval_qid, eval_group) for X, _ in sets]
+    if eval_qid is None and any(ids is not None for _, ids in parted):
+        if any(ids is None for _, ids in parted):
+            raise ConfigError("every eval_set, or none, must have a column 'qid'; or pass eval_qid.")
+        sets, eval_qid = [(X, y) for (X, _), (_, y) in zip(parted, sets, strict=True)], [ids for _, ids in parted]
     if eval_qid is None:
         return [(library_features(X), unmasked(y, "y")) for X, y in sets], eval_group, [None] * len(sets)
     if len(eval_qid) != len(sets):

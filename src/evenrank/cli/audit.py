@@ -100,6 +100,7 @@ def audit(
         Output(),
     ] = None,
     input_format: options.InputFormat = None,
+    header: options.Header = True,
     as_json: options.Json = False,
 ) -> None:
     """Say how evenly rankings treat the groups, in whose favour and how sure. Needs scores or ranks, no model."""
@@ -120,6 +121,7 @@ def audit(
                 f"--fail-over {limit.text}: {limit.measure} needs relevance labels, and the log has none."
             )
     settings: dict[str, Any] = {"query": query, "item": item, "score": rank or score, "format": input_format}
+    settings["header"] = header
     settings["qrels"] = qrels
     advice = {
         "relevance": "Name the right column with --relevance, or pass --no-relevance if the log has none.",

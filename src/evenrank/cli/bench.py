@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,6 +42,7 @@ def bench(
     folds: Annotated[int, options.numeric(parser=options.whole(3), help="Number of folds of the queries.")] = 5,
     seeds: Annotated[str, typer.Option(help="Divisions into folds: their number, or seeds as 1,2,3.")] = "10",
     scale: Annotated[str, typer.Option(help="Standardise features by train, dataset or none.")] = "train",
+    impute: options.Impute = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A method's own option, as deltr.max_iter=50; repeatable.")
     ] = None,
@@ -54,8 +54,12 @@ def bench(
     relevance: options.Relevance = "relevance",
     group: options.Groupings = "group",
     features: options.Features = None,
+    ignore: options.Ignore = None,
+    categorical: options.Categorical = None,
+    sample_weight: options.SampleWeight = None,
     threshold: options.Threshold = 1.0,
     input_format: options.InputFormat = None,
+    header: options.Header = True,
     as_json: options.Json = False,
 ) -> None:
     """Compare methods: strengths are chosen on other queries than reported, folds are drawn anew for each seed.
@@ -69,6 +73,7 @@ def bench(
         "folds": folds,
         "seeds": parse_seeds(seeds),
         "scale": None if choose(scale, ("train", "dataset", "none"), what="--scale") == "none" else scale,
+        "impute": impute,
         "settings": parse_settings(settings or []),
         "n_jobs": jobs,
     }
@@ -77,17 +82,20 @@ def bench(
         "item": item,
         "relevance": relevance,
         "features": options.names(features),
+        "categorical": options.several(categorical),
+        "sample_weight": sample_weight,
         "relevance_threshold": threshold,
         "format": input_format,
+        "header": header,
     }
     sources: dict[str, Any] = {}
     for path in data:
         name = path.name if path.is_dir() else path.stem
         if name in sources:
             raise ConfigError(f"two data sets are called {name!r}; rename one, as results are told apart by name.")
-        sources[name] = _source(path, options.names(group) or ["group"], reading)
+        sources[name] = _source(path, options.names(group) or ["group"], reading, options.several(ignore))
     try:
-        with bar("bench", show=not as_json and sys.stderr.isatty()) as progress:
+        with bar("bench", show=not as_json) as progress:
             result = er.bench(sources, out=out, progress=progress, **bench_options)
     except KeyboardInterrupt:
         raise typer.Abort("interrupted; the same command goes on from here") from None
@@ -98,7 +106,7 @@ def bench(
     show.line(f"Table, standings and page in {shlex.quote(str(out))}: {', '.join(FILES[2:])}")
 
 
-def _source(path: Path, columns: list[str], reading: dict[str, Any]) -> Any:
+def _source(path: Path, columns: list[str], reading: dict[str, Any], ignore: list[str]) -> Any:
     """The groupings of one data set."""
     if str(path) == GERMAN and not path.exists():
         german = er.datasets.german_credit("age", pools=POOLS)
@@ -108,5 +116,6 @@ def _source(path: Path, columns: list[str], reading: dict[str, Any]) -> Any:
         return er.BenchData(groupings, er.datasets.german_credit_folds(german))
     if path.is_dir():
         return er.datasets.trec_fair_2019_groupings(path)
-    groupings, _ = read_groupings([path], columns, {}, {**reading, "ignore": [c for c in columns if c != "item"]})
+    ignored = [*(column for column in columns if column != "item"), *ignore]
+    groupings, _ = read_groupings([path], columns, {}, {**reading, "ignore": ignored})
     return groupings

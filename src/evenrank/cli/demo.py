@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +31,7 @@ def demo(
     """Compare three methods over 5 folds of bundled real data, print the gaps at no significant loss, write a page."""
     ks = options.cut_offs(k)
     data = er.datasets.german_credit(group, seed=seed)
-    with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:
+    with bar("sweep", show=not as_json) as progress:
         result = er.sweep(
             data,
             COMPARED,

@@ -53,6 +53,13 @@ InputFormat = Annotated[
     str | None,
     typer.Option("--input-format", help=f"Format of the file, if its name does not say: {', '.join(FORMATS)}."),
 ]
+Header = Annotated[
+    bool,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether a CSV's first line holds the names of columns; if not, they are 1, 2, 3 …",
+    ),
+]
 Query = Annotated[str, typer.Option("--query", help="Column of the query id.", rich_help_panel=COLUMNS)]
 Item = Annotated[
     str | None, typer.Option("--item", help="Column of the item id ('item' if there is one).", rich_help_panel=COLUMNS)
@@ -76,6 +83,30 @@ Features = Annotated[
         "--features",
         help="Feature columns, comma-separated; default: every other numeric column but score, item, rank.",
         rich_help_panel=COLUMNS,
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore", help="Columns that are no features, comma-separated; repeatable.", rich_help_panel=COLUMNS
+    ),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--categorical",
+        help="Features to read as categories, comma-separated; repeatable. Parquet's own types count too.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+SampleWeight = Annotated[
+    str | None, typer.Option("--sample-weight", help="Column of the row's weight.", rich_help_panel=COLUMNS)
+]
+Impute = Annotated[
+    str | None,
+    typer.Option(
+        help="mean or median of the training rows for missing values, and 0/1 columns for categories, in models that "
+        "take numbers only.  [default: refuse them]"
     ),
 ]
 Threshold = Annotated[
@@ -127,6 +158,11 @@ def shares(text: str, option: str, groups: Sequence[Any], words: Sequence[str] =
             raise ConfigError(f"{option} must be {instead}or shares of groups as a=0.5,b=0.3; got {part!r}.")
         out[label(name.strip(), groups)] = float(share)
     return out
+
+
+def several(texts: Sequence[str] | None) -> list[str]:
+    """Parse column names of an option that may be given several times, each time as "a,b,c"."""
+    return [name for text in texts or () for name in names(text) or []]
 
 
 def label(text: str | None, known: Sequence[Any]) -> Any:

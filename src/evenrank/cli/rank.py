@@ -19,6 +19,7 @@ from evenrank.methods.method import Method
 from evenrank.methods.registry import METHODS
 from evenrank.notions import ALIASES
 from evenrank.quiet import quiet
+from evenrank.rankers.matching import model_columns
 
 SHARES = {"p": (), "target": ("data", "equal")}
 LABELLED = ("equal_opportunity", "equalized_odds")
@@ -88,6 +89,7 @@ def rank(
     ] = None,
     group: Annotated[str | None, typer.Option(help="Column of the group ('group' if there is one).")] = None,
     input_format: options.InputFormat = None,
+    header: options.Header = True,
     as_json: options.Json = False,
 ) -> None:
     """Write the rows in ranked order (query, item, rank, score, row of the file), by a model or a score column.
@@ -112,8 +114,8 @@ def rank(
         if not hasattr(ranker, "predict"):
             kind = type(ranker).__name__
             raise ConfigError(f"{model} holds a {kind} alone, which gives no scores. Make one with evenrank train.")
-    wanted: list[str] = [score or "score"] if ranker is None else list(ranker.feature_names_)
     by_group = reranker is not None and reranker.sees.group_at_serving
+    wanted, categorical = ((score or "score",), ()) if ranker is None else model_columns(ranker)
     aware = getattr(ranker, "group_offset_", None) is not None or getattr(ranker, "needs_groups", False)
     data, has_relevance = common.read_ranked_rows(
         file,
@@ -126,8 +128,9 @@ def rank(
         item=item,
         relevance=relevance or "relevance",
         group=group or "group",
-        **({"score": score} if ranker is None else {"features": wanted}),
+        **({"score": score} if ranker is None else {"features": wanted, "categorical": categorical}),
         format=input_format,
+        header=header,
     )
     with quiet():
         scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)

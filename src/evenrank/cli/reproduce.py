@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -73,7 +72,7 @@ def reproduce(
         raise ConfigError("--encoder, --cache and --limit are for msmarco; leave them out.")
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out}: is a file; --out must be a folder. Name another.")
-    shown = not as_json and sys.stderr.isatty()
+    shown = not as_json
     began = time.perf_counter()
     settings, groupings, tests, titles = _loaded(experiment, data, encoder, limit, cache or out, shown)
     loaded = time.perf_counter() - began

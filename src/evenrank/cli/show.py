@@ -69,8 +69,9 @@ def audit_values(scores: NDArray[Any], data: RankingData, ks: Sequence[int], *, 
 
 
 def audit(report: dict[str, Any], title: str = "Audit") -> None:
-    """Print what `audit_values` measured."""
+    """Print what `audit_values` measured, beside the same of another model where the report has it as ``before``."""
     facts, ks = report["data"], report["k"]
+    parts = [report["before"], report] if "before" in report else [report]
     line(
         data_line(
             rows=facts["rows"],
@@ -90,15 +91,17 @@ def audit(report: dict[str, Any], title: str = "Audit") -> None:
                 continue
             mean = " (mean over pairs)" if not kind and report["largest_pair"] and name in GAPS else ""
             label = TITLES[name] + (f" ({kind})" if kind else mean)
-            table.add_row(Text(label), *(three_digits(values[f"{name}@{k}"]) for k in ks))
+            key = "largest_pair" if kind else "measures"
+            cells = ("→".join(three_digits(part[key][f"{name}@{k}"]) for part in parts) for k in ks)
+            table.add_row(Text(label), *cells)
     table.add_section()
     for group in facts["groups"]:
-        rates = (report["selection_rates"][k][group] for k in ks)
-        table.add_row(Text(one_line(f"selection rate: {group}")), *map(three_digits, rates))
+        cells = ("→".join(three_digits(part["selection_rates"][k][group]) for part in parts) for k in ks)
+        table.add_row(Text(one_line(f"selection rate: {group}")), *cells)
     console().print(table)
 
 
-def sweep(result: Sweep, subtitle: str) -> None:
+def sweep(result: Sweep, subtitle: str, *, every_strength: bool = False) -> None:
     """Print the demo's tables: the reduction at no loss per notion and k, then each notion's curve at the largest k."""
     line(subtitle)
     summary = new_table("The smallest gaps at no significant quality loss")
@@ -128,7 +131,8 @@ def sweep(result: Sweep, subtitle: str) -> None:
         alias = NOTIONS[curve.notion].alias
         table.add_column(f"{alias}: NDCG", justify="right", no_wrap=True)
         table.add_column("gap", justify="right", no_wrap=True)
-    for i in sorted({0, *range(1, len(curves[0].strengths), 3), *(curve.best for curve in curves)}):
+    step = 1 if every_strength else 3
+    for i in sorted({0, *range(1, len(curves[0].strengths), step), *(curve.best for curve in curves)}):
         cells = []
         for curve in curves:
             star = "*" if curve.worse[i] else " "

@@ -11,7 +11,7 @@ from evenrank.notions import NOTIONS
 from evenrank.wording import percent, spoken, three_digits
 
 
-def summary(result: Sweep, subtitle: str = "") -> None:
+def summary(result: Sweep, subtitle: str = "", *, every_strength: bool = False) -> None:
     """Print the smallest gaps at no significant quality loss.
 
     One method has one row per notion and k; several have one row per method, at the largest k.
@@ -22,6 +22,8 @@ def summary(result: Sweep, subtitle: str = "") -> None:
         The sweep.
     subtitle : str
         The first line; by default the sizes of the data.
+    every_strength : bool
+        Print all strengths of one method's curves, instead of every third.
     """
     about = result.about
     subtitle = subtitle or (
@@ -29,7 +31,7 @@ def summary(result: Sweep, subtitle: str = "") -> None:
         f"{about.models:,} models trained and measured in {about.seconds:.1f} s."
     )
     if len(result.methods) == len(result.groupings) == 1:
-        show.sweep(result, subtitle)
+        show.sweep(result, subtitle, every_strength=every_strength)
         return
     show.line(subtitle)
     k = max(result.ks)

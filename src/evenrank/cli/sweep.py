@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,6 +53,7 @@ def sweep(
     seed: Annotated[int, options.numeric(parser=options.whole(0), help="Seed of folds, splits and examples.")] = 0,
     solver: Annotated[str, typer.Option(help="exact, gd or sgd.")] = "exact",
     scale: Annotated[str, typer.Option(help="Standardise features by train, dataset or none.")] = "train",
+    impute: options.Impute = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A method's own option, as deltr.max_iter=50; repeatable.")
     ] = None,
@@ -74,8 +74,12 @@ def sweep(
         str | None, typer.Option(help="Column of the item's text, for the report.", rich_help_panel=options.COLUMNS)
     ] = None,
     features: options.Features = None,
+    ignore: options.Ignore = None,
+    categorical: options.Categorical = None,
+    sample_weight: options.SampleWeight = None,
     threshold: options.Threshold = 1.0,
     input_format: options.InputFormat = None,
+    header: options.Header = True,
     as_json: options.Json = False,
 ) -> None:
     """Train and measure every strength of the methods and notions by cross-validation, into a run folder.
@@ -92,6 +96,7 @@ def sweep(
         "seeds": parse_seeds(seeds),
         "solver": solver,
         "scale": None if choose(scale, ("train", "dataset", "none"), what="--scale") == "none" else scale,
+        "impute": impute,
         "settings": parse_settings(settings or []),
         "n_jobs": jobs,
         "examples": examples,
@@ -104,25 +109,29 @@ def sweep(
         "item": item,
         "relevance": relevance,
         "features": options.names(features),
+        "categorical": options.several(categorical),
+        "sample_weight": sample_weight,
         "relevance_threshold": threshold,
         "format": input_format,
+        "header": header,
     }
     # "item" is no feature unless named, and may hold the ids.
-    ignored = [name for name in (*columns, *titles.values()) if name != "item"]
+    ignored = [*(name for name in (*columns, *titles.values()) if name != "item"), *options.several(ignore)]
     data, texts = read_groupings(file, columns, titles if test is None else {}, {**reading, "ignore": ignored})
     held = None
     if test is not None:
-        reading["features"] = list(next(iter(data.values())).feature_names)
+        first = next(iter(data.values()))
+        reading |= {"features": list(first.feature_names), "categorical": list(first.categories)}
         held, texts = read_groupings([test], columns, titles, reading)
     try:
-        with bar("sweep", show=not as_json and sys.stderr.isatty()) as progress:
+        with bar("sweep", show=not as_json) as progress:
             result = er.sweep(data, chosen, test=held, out=out, titles=texts, progress=progress, **sweep_options)
     except KeyboardInterrupt:
         raise typer.Abort("interrupted; the same command goes on from here") from None
     if as_json:
         common.print_json({**result.to_dict(), "run": str(out)})
         return
-    show_sweep.summary(result)
+    show_sweep.summary(result, every_strength=bool(strengths))
     folder = shlex.quote(str(out))
     show.line(f"Run folder: {out}. Next: evenrank report {folder}, evenrank select {folder}")
 

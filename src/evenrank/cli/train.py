@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
+import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ import typer
 from evenrank.checks import choose
 from evenrank.cli import common, options, show
 from evenrank.cli.guard import Output
+from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.extras import require
 from evenrank.methods.families import FAIRNESS
@@ -69,6 +71,7 @@ def train(
     solver: Annotated[str | None, typer.Option(help="exact, gd or sgd.  [default: exact]")] = None,
     loss: Annotated[str | None, typer.Option(help="squared, pairwise or logistic.  [default: squared]")] = None,
     ridge: Annotated[float | None, options.numeric(help="Weight of the squared weights.  [default: 0]")] = None,
+    impute: options.Impute = None,
     group_aware: Annotated[bool, typer.Option("--group-aware", help="Let the model see the group.")] = False,
     score: Annotated[
         str | None,
@@ -77,6 +80,9 @@ def train(
             rich_help_panel=options.COLUMNS,
         ),
     ] = None,
+    before: Annotated[
+        bool, typer.Option(help="Train strength 0 too, and print its numbers beside the model's.")
+    ] = True,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="The model's own option, as n_estimators=50; repeatable.")
     ] = None,
@@ -86,9 +92,13 @@ def train(
     relevance: options.Relevance = "relevance",
     group: options.Group = "group",
     features: options.Features = None,
+    ignore: options.Ignore = None,
+    categorical: options.Categorical = None,
+    sample_weight: options.SampleWeight = None,
     threshold: options.Threshold = 1.0,
     k: options.Ks = "1,3,5,10",
     input_format: options.InputFormat = None,
+    header: options.Header = True,
     as_json: options.Json = False,
 ) -> None:
     """Train one fair ranker on the rows and write it to a model file (JSON)."""
@@ -106,6 +116,7 @@ def train(
         "solver": solver,
         "loss": loss,
         "ridge": ridge,
+        "impute": impute,
         "group_aware": group_aware or None,
     }
     chosen = {name: value for name, value in knobs.items() if value is not None}
@@ -123,8 +134,12 @@ def train(
         relevance=relevance,
         group=group,
         features=options.names(features) if score is None else [score],
+        ignore=options.several(ignore),
+        categorical=options.several(categorical),
+        sample_weight=sample_weight,
         relevance_threshold=threshold,
         format=input_format,
+        header=header,
     )
     if alpha != 0 or group_aware or max_violation is not None:
         common.need_groups(data, file, "Name the group column with --group, or train without groups with --alpha 0.")
@@ -132,7 +147,7 @@ def train(
         chosen["protected"] = options.label(protected, data.group_names)
     chosen |= {"relevance_threshold": threshold, "random_state": seed}
     if "verbose" in (base or trained).knobs:
-        chosen["verbose"] = not as_json and sys.stderr.isatty()
+        chosen["verbose"] = not as_json
     if extra_settings:
         chosen |= (base or trained).with_settings  # `refusals` makes lines of the library's warnings
     with refusals(trained.name, extra_settings):
@@ -144,9 +159,10 @@ def train(
         ranker.fit(data)
         seconds = time.perf_counter() - began
         scores = ranker.predict(data)
+        used = float(getattr(ranker, "alpha_", ranker.get_params()[strength]))
+        plain = _plain_scores(ranker, strength, data) if before and used > 0 else None
     common.warn_if_tied(scores, data)
     parameters = ranker.get_params()
-    used = float(getattr(ranker, "alpha_", parameters[strength]))
     report = {
         "model": str(out),
         "seconds": seconds,
@@ -157,14 +173,28 @@ def train(
         "features": data.n_features,
         **show.audit_values(scores, data, ks, labelled=True),
     }
+    if plain is not None:
+        report["before"] = show.audit_values(plain, data, ks, labelled=True)
     ranker.save(out)
     if as_json:
         common.print_json(report)
         return
     title = ", ".join(str(part) for part in (trained.label, parameters.get("notion")) if part)
-    show.audit(report, title=f"On the training rows ({title}, strength {used:.4g})")
+    compared = "strength 0 → " if plain is not None else "strength "
+    show.audit(report, title=f"On the training rows ({title}, {compared}{used:.4g})")
     what = f"Trained on {data.n_features} features" if score is None else f"Fitted to the column {score!r}"
     show.line(f"{what} in {seconds:.2f} s. Model file: {out}")
+
+
+def _plain_scores(ranker: Any, strength: str, data: RankingData) -> Any:
+    """The scores of the training rows without mitigation: of the base ranker, or of one trained at strength 0."""
+    if isinstance(ranker, RerankedRanker):
+        return ranker.base.predict(data)
+    options = {strength: 0.0} | ({"max_violation": None} if "max_violation" in ranker.get_params() else {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the model's own training told them
+        plain = deepcopy(ranker).set_params(**options)
+        return plain.fit(data).predict(data)
 
 
 def _method(method: str | None, scope: str | None, model: str) -> tuple[Method, Method | None]:

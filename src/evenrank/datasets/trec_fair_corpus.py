@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from evenrank.datasets.trec_fair_files import LARGEST, TRAINING, Query, Source, author_key, json_object
 from evenrank.errors import DataError
 from evenrank.extras import require
-from evenrank.io.columns import shown
 from evenrank.io.files import unreadable
+from evenrank.io.values import shown
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".json.gz")
 K1, B = 1.5, 0.75

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 
 from evenrank.errors import DataError
-from evenrank.io.columns import shown
 from evenrank.io.csv import TextTable, header, load_table
 from evenrank.io.files import load_text
+from evenrank.io.values import shown
 from evenrank.row_checks import listed
 
 TRAINING = "fair-TREC-training-sample.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.experiment.plan import Groupings
+from evenrank.labels import label_places
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS, as_notion
 from evenrank.row_checks import as_array, unmasked
@@ -67,15 +69,37 @@ def checked_groupings(data: RankingData | Mapping[str, RankingData], what: str) 
     return groupings
 
 
-def refuse_other_groups(groupings: Groupings, tests: Groupings) -> None:
-    """Raise a DataError if held-out data has other groupings or groups than the data."""
+def with_groups_of(groupings: Groupings, tests: Groupings) -> dict[str, RankingData]:
+    """Give held-out data the groups of the data, some of which it may lack.
+
+    Parameters
+    ----------
+    groupings, tests : mapping of str to RankingData
+        The data and the held-out data under each grouping.
+
+    Returns
+    -------
+    dict
+        The held-out data.
+
+    Raises
+    ------
+    DataError
+        If held-out data has other groupings, or a group that the data lacks.
+    """
     if list(groupings) != list(tests):
         raise DataError(f"test must have the groupings of data, {list(groupings)}; it has {list(tests)}.")
+    out = {}
     for name, train in groupings.items():
-        if tests[name].group_names != train.group_names:
+        places = label_places(tests[name].group_names, train.group_names)
+        if -1 in places:
+            strange = tests[name].group_names[places.index(-1)]
             raise DataError(
-                f"test must have the groups of data, {list(train.group_names)}; it has {list(tests[name].group_names)}."
+                f"test must have no groups but those of data, {list(train.group_names)}; it has {strange!r}."
             )
+        codes = np.array([*places, -1], np.int32)[tests[name].group]
+        out[name] = replace(tests[name], group=codes, group_names=train.group_names)
+    return out
 
 
 def splits_of(

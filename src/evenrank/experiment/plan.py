@@ -14,6 +14,7 @@ from evenrank.data import RankingData
 from evenrank.experiment.examples import pack, top_places
 from evenrank.experiment.recording import recorded
 from evenrank.measures import MeasureAt, measure_names, measure_with_rates
+from evenrank.methods.filling import run
 from evenrank.methods.method import Task
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS
@@ -163,6 +164,7 @@ def fingerprint(groupings: Groupings) -> str:
     arrays += [ids for ids in (first.query_ids, first.item_ids) if ids is not None and ids.dtype != object]
     texts = [str(ids.tolist()) for ids in (first.query_ids, first.item_ids) if ids is not None and ids.dtype == object]
     texts += first.feature_names
+    texts += [f"{name}: {labels}" for name, labels in first.categories.items()]
     texts += [f"{name}: {data.group_names}" for name, data in groupings.items()]
     return digest_of(arrays, "\n".join(texts))
 
@@ -259,7 +261,7 @@ class Runner:
         example_numbers = np.searchsorted(plan.examples, numbers[examples]).tolist()
         rows: dict[tuple[str, str], dict[str, Any]] = {}
         tops = []
-        for part in method.run(method, task):
+        for part in run(method, task):
             data = test[part.grouping]
             row = rows.setdefault((names[part.grouping], part.notion), {})
             row |= _measured(part.scores, data, plan.ks if part.k is None else (part.k,))

@@ -17,6 +17,7 @@ from evenrank.experiment.choice import RATIO, Choice, HeldOut, Outcome
 from evenrank.experiment.curves import mean_and_error
 from evenrank.experiment.select_rules import RULES, Means, Rule, Table, current_rule, least
 from evenrank.experiment.trials import Sweep
+from evenrank.methods.filling import run
 from evenrank.methods.method import Task
 from evenrank.methods.registry import METHODS
 from evenrank.notions import as_notion
@@ -221,7 +222,7 @@ def _tested(sweep: Sweep, choice: Choice, train: RankingData, test: RankingData)
             settings=sweep.about.settings.get(outcome.method, {}),
         )
         method = METHODS[outcome.method]
-        scores.append(next(method.run(method, task)).scores[:, -1])
+        scores.append(next(iter(run(method, task))).scores[:, -1])
     before, after = scores
     measures = [f"{choice.notion}@{choice.k}", choice.quality_name, f"{RATIO}@{choice.k}"]
     return tuple(compare(before, after, test, measures))

@@ -21,6 +21,7 @@ from evenrank.experiment.running import run_blocks
 from evenrank.experiment.trials import Sweep
 from evenrank.extras import require
 from evenrank.linear.path import SCALES, SOLVERS
+from evenrank.methods.filling import with_impute
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS
 
@@ -39,6 +40,7 @@ def sweep(
     test_share: float = 0.2,
     solver: str = "exact",
     scale: str | None = "train",
+    impute: str | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     out: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
@@ -72,6 +74,9 @@ def sweep(
         "exact", "gd" or "sgd", of the linear methods.
     scale : str or None
         How their features are standardised, as in `fairness_path`.
+    impute : str, optional
+        "mean" or "median", of each split's training rows, stands for missing values in methods that take numbers only;
+        categories become columns of 0 and 1 for them. See docs/files.md.
     settings : mapping of str to mapping, optional
         Method → its own options, such as ``{"lightgbm": {"n_estimators": 50}}``.
     out : path, optional
@@ -123,9 +128,11 @@ def sweep(
     groupings = asked.checked_groupings(data, "data")
     tests = None if test is None else asked.checked_groupings(test, "test")
     if tests is not None:
-        asked.refuse_other_groups(groupings, tests)
+        tests = asked.with_groups_of(groupings, tests)
     for name, method_settings in (settings or {}).items():
         METHODS[choose(name, METHODS, what="a method of settings")].check_settings(method_settings)
+    rows = [grouping for group in (groupings, tests or {}) for grouping in group.values()]
+    settings = with_impute(settings, chosen, impute, rows)
     for name in chosen:
         if METHODS[name].extra:
             require(METHODS[name].extra)
@@ -141,7 +148,7 @@ def sweep(
         ks=cuts,
         solver=solver,
         scale=scale,
-        settings=settings or {},
+        settings=settings,
         examples=choose_queries(tested, examples, min(cuts), seed),
         places=min(PLACES, max(cuts)),
     )

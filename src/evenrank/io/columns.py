@@ -1,9 +1,8 @@
-"""Which column plays which part, and text columns turned into numbers and ids."""
+"""Which column plays which part, and a table put together from them."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,16 +11,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from evenrank.checks import text_array
+from evenrank.categories import numbered
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.frame_columns import frame_labels, item_column, note_ids, note_left_out, python_values, usual_features
-from evenrank.labels import LABELS
+from evenrank.errors import ConfigError, DataError
+from evenrank.frame_columns import is_categorical, item_column, note_ids, note_left_out, python_values, usual_features
+from evenrank.io.values import (
+    STACK,
+    feature_numbers,
+    labels,
+    looks_like_feature,
+    numbers,
+    score_numbers,
+    shown,
+    whole_ids,
+)
 from evenrank.row_checks import Locate, listed
-
-SHOWN = 40
-# user → read → a format's reader → assemble: a warning names the user's line.
-STACK = 4
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class Columns:
     qrels: str | os.PathLike[str] | None = None
     groups: str | os.PathLike[str] | Mapping[Any, Any] | None = None
     ignore: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    header: bool = True
     labels: Labels = field(default_factory=Labels)
 
     def refuse_trec(self, what: str) -> None:
@@ -105,10 +111,16 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
         The choice contradicts itself.
     """
     features = (columns.score,) if columns.score is not None else columns.features
+    if features is not None and columns.score is None:
+        features = (*features, *(name for name in columns.categorical if name not in features))
     if features is not None and len(set(features)) < len(features):
         twice = next(name for j, name in enumerate(features) if name in features[:j])
         raise ConfigError(f"features must differ; {twice!r} is named twice. Name it once.")
-    if columns.score is None and columns.relevance is not None and columns.relevance in (features or ()):
+    if (
+        columns.score is None
+        and columns.relevance is not None
+        and columns.relevance in (features or columns.categorical)
+    ):
         raise ConfigError(f"features must not hold the relevance column {columns.relevance!r}, which is to be learnt.")
     named = {
         "query": columns.query,
@@ -119,6 +131,8 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
     }
     wanted = [(role, name) for role, name in named.items() if name is not None]
     wanted += [("score" if columns.score is not None else "features", name) for name in features or ()]
+    if features is None:
+        wanted += [("categorical", name) for name in columns.categorical]
     labelled = list(columns.labels.wanted)
     for role, name in wanted + labelled:
         if name not in names:
@@ -136,8 +150,12 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
             )
     item = item_column(columns.item, names, [*(name for _, name in wanted), *columns.ignore])
     taken = {name for _, name in wanted + labelled} | {item}
-    free = [name for name in names if name and name not in taken and name not in columns.ignore]
-    rest, by_name = usual_features(free if features is None else ())
+    free = [
+        name
+        for name in names
+        if name in columns.categorical or (name and name not in taken and name not in columns.ignore)
+    ]
+    rest, by_name = usual_features(free if features is None else (), columns.categorical)
     needed = tuple(name for name in names if name in taken or name in rest)
     return Plan(item, features, tuple(rest), tuple(by_name), needed)
 
@@ -161,9 +179,11 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
     features = chosen.features
     converted: dict[str, pl.Series] = {}
     if features is None:
-        numeric = [name for name in chosen.rest if _looks_numeric(frame[name], converted)]
-        note_left_out(chosen.by_name, [name for name in chosen.rest if name not in numeric], stacklevel=STACK)
-        features = tuple(numeric)
+        taken = [
+            name for name in chosen.rest if name in columns.categorical or looks_like_feature(frame[name], converted)
+        ]
+        note_left_out(chosen.by_name, [name for name in chosen.rest if name not in taken], stacklevel=STACK)
+        features = tuple(taken)
 
     def column_labels(name: str) -> NDArray[Any]:
         if frame.schema[name].is_nested() or frame.schema[name] == pl.Object:
@@ -180,7 +200,16 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
 
     columns.labels.values.update({name: column_labels(name) for _, name in columns.labels.wanted})
     relevance = positive(columns.relevance, "relevance")
-    matrix = _matrix(frame, features, converted, at, "feature" if columns.score is None else "score")
+    categories: dict[str, tuple[Any, ...]] = {}
+    single = bool(features) and all(frame.schema[name] == pl.Float32 for name in features)
+    matrix = np.empty((frame.height, len(features)), np.float32 if single else np.float64)
+    for j, name in enumerate(features):
+        if columns.score is not None:
+            matrix[:, j] = score_numbers(frame[name], at)
+        elif name in columns.categorical or is_categorical(frame.schema[name]):
+            matrix[:, j], categories[name] = numbered(column_labels(name))
+        else:
+            matrix[:, j] = feature_numbers(frame[name], at, converted.pop(name, None))
     if chosen.features is None:
         note_ids(matrix, features, stacklevel=STACK)
     return RankingData.from_arrays(
@@ -192,132 +221,6 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
         feature_names=features,
         relevance_threshold=columns.relevance_threshold,
         sample_weight=positive(columns.sample_weight, "sample_weight"),
+        categories=categories,
         locate=at,
     )
-
-
-def _matrix(
-    frame: pl.DataFrame, names: Sequence[str], converted: dict[str, pl.Series], at: Locate, role: str
-) -> NDArray[np.floating]:
-    single = bool(names) and all(frame.schema[name] == pl.Float32 for name in names)
-    out = np.empty((frame.height, len(names)), np.float32 if single else np.float64)
-    for j, name in enumerate(names):
-        subject = role if name == role else f"{role} {name!r}"
-        rule = "a finite number", "Fill or drop it."
-        out[:, j] = numbers(frame[name], subject, at, rule, converted.pop(name, None))
-        if role == "score":
-            _note_rounded(frame[name], out[:, j])
-    return out
-
-
-def _note_rounded(series: pl.Series, values: NDArray[np.floating]) -> None:
-    """Warn of whole-number scores too large for a float, which ties some that differ."""
-    if np.abs(values).max(initial=0) <= 2**53:
-        return
-    if series.dtype.is_integer() or (series.dtype == pl.String and series.str.contains(r"^\s*[+-]?\d+\s*$").all()):
-        merged = series.n_unique() - len(np.unique(values))
-        if merged > 0:
-            warnings.warn(
-                f"scores of column {series.name!r} beyond 2^53 are rounded, which ties {merged} that differ; subtract "
-                "the smallest score first",
-                DataWarning,
-                stacklevel=STACK + 2,  # two calls further in
-            )
-
-
-def numbers(
-    series: pl.Series, subject: str, at: Locate, rule: tuple[str, str], parsed: pl.Series | None = None
-) -> NDArray[Any]:
-    """Convert a column to numbers, (n,); a DataError names the first value that is not finite.
-
-    Parameters
-    ----------
-    series : polars.Series
-        The column.
-    subject : str
-        What the error calls it.
-    at : callable
-        From a row to its place in the files.
-    rule : tuple of str
-        What a value must be, and the remedy.
-    parsed : polars.Series, optional
-        The values, if they were converted before.
-    """
-    values = to_numbers(series) if parsed is None else parsed
-    good = values.is_finite().fill_null(False)
-    if not good.all():
-        row = int(good.arg_min() or 0)
-        raise DataError(
-            f"{at(row)}: {subject} must be {rule[0]}; got {shown(python_values(series[row : row + 1])[0])}. {rule[1]}"
-        )
-    return values.to_numpy()
-
-
-def to_numbers(series: pl.Series) -> pl.Series:
-    """Convert a column to floats, with null where a value is missing or is not a number."""
-    if series.dtype == pl.Float32:
-        return series
-    if series.dtype == pl.String:
-        parsed = series.cast(pl.Float64, strict=False)
-        if parsed.null_count() > series.null_count():
-            text = series.str.strip_chars()
-            parsed = text.cast(pl.Float64, strict=False)
-            low = text.str.to_lowercase()
-            if (low.is_in(["true", "false"]) | series.is_null()).all():
-                parsed = (low == "true").cast(pl.Float64)
-        return parsed
-    if series.dtype.is_numeric() or series.dtype == pl.Boolean:
-        return series.cast(pl.Float64)
-    values = series.to_list() if series.dtype == pl.Object else [None] * len(series)  # lists among numbers
-    return pl.Series(series.name, [_plain_number(value) for value in values], dtype=pl.Float64)
-
-
-def _plain_number(value: Any) -> float | None:
-    try:
-        return float(value) if isinstance(value, int | float) else None
-    except OverflowError:  # an integer of 400 digits
-        return None
-
-
-def _looks_numeric(series: pl.Series, converted: dict[str, pl.Series]) -> bool:
-    """Text is a numeric column with mistakes in it, not a text column, if most of what is written are numbers."""
-    if series.dtype != pl.String:
-        return series.dtype.is_numeric() or series.dtype == pl.Boolean
-    parsed = to_numbers(series)
-    numeric = 2 * (len(parsed) - parsed.null_count()) > len(series) - series.null_count()
-    if numeric:
-        converted[series.name] = parsed
-    return numeric
-
-
-def whole_ids(series: pl.Series) -> pl.Series:
-    """Convert ids to ints if each is written as an int would be; else keep the text as it stands ("007", 30 digits)."""
-    whole = series.cast(pl.Int64, strict=False)
-    same = (whole.cast(pl.String) == series).fill_null(False) | series.is_null()
-    return whole if same.all() else series
-
-
-def labels(series: pl.Series) -> NDArray[Any]:
-    """Convert ids or group labels to an array, (n,): integers, text, or Python values where some are missing."""
-    if series.dtype == pl.Int128:  # numpy has no such integers; as in CSV, ids beyond 64 bits are text
-        series = series.cast(pl.String)
-    if series.dtype == pl.String and not series.null_count():
-        return text_array(series.to_list())
-    if series.dtype == pl.String:
-        return _shared_texts(series)
-    return frame_labels(series)
-
-
-def _shared_texts(series: pl.Series) -> NDArray[Any]:
-    """Text and None as Python objects, (n,); rows that have the same text have the same object."""
-    known: dict[str | None, str | None] = {}
-    parts = (part.to_series().to_list() for part in series.to_frame().iter_slices(LABELS))
-    return np.fromiter((known.setdefault(text, text) for part in parts for text in part), object, len(series))
-
-
-def shown(value: object) -> str:
-    """Write a value as an error message quotes it: on one line, and short."""
-    if value is None:
-        return "no value"
-    text = repr(value.to_list() if isinstance(value, pl.Series) else value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…" + (text[-1] if text[0] == text[-1] else "")

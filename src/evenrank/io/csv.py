@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
-from evenrank.io.columns import Columns, assemble, plan
+from evenrank.io.columns import Columns, MissingColumn, assemble, plan
 from evenrank.io.files import Text, load_text
 from evenrank.io.records import refuse_ragged, scan
-from evenrank.row_checks import listed
+from evenrank.row_checks import is_number, listed
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,21 @@ def read_csv(paths: Sequence[Path], columns: Columns, *, separator: str = ",") -
     """
     columns.refuse_trec("a table")
     texts = [load_text([path]) for path in paths]
-    names = header(texts[0], separator)
-    chosen = plan(names, columns, str(paths[0]))
+    names = header(texts[0], separator, columns.header)
+    try:
+        chosen = plan(names, columns, str(paths[0]))
+    except MissingColumn as error:
+        if not columns.header or not any(map(is_number, names)):
+            raise
+        fact = f"{error.fact} If its first line holds no names, pass header=False (--no-header)."
+        raise MissingColumn(error.role, fact, error.advice) from None
     if "" in names and columns.features is None and columns.score is None:
         warnings.warn(
             f"{paths[0]}: column {names.index('') + 1} has no name and is left out of the features (a row index?)",
             DataWarning,
             stacklevel=3,
         )
-    tables = [load_table(text, separator, names, chosen.needed) for text in texts]
+    tables = [load_table(text, separator, names, chosen.needed, has_header=columns.header) for text in texts]
     frame = pl.concat([table.frame for table in tables])
     if not frame.height:
         raise DataError(f"{texts[0].name}: the file has a header but no rows; at least one is needed.")
@@ -65,8 +71,11 @@ def read_csv(paths: Sequence[Path], columns: Columns, *, separator: str = ",") -
     return assemble(frame, chosen, columns, at, typed=False)
 
 
-def header(text: Text, separator: str) -> list[str]:
-    """Read the names on the first line that is not blank; a name may be empty, but none may occur twice."""
+def header(text: Text, separator: str, has_header: bool = True) -> list[str]:
+    """Read the names on the first line that is not blank; a name may be empty, but none may occur twice.
+
+    Without a header, columns are named by their number, from 1.
+    """
     first = text.data.lstrip(b"\r\n")
     if not first:
         raise DataError(f"{text.name}: the file is empty; a header and at least one row are needed.")
@@ -76,9 +85,12 @@ def header(text: Text, separator: str) -> list[str]:
         names: list[str] = next(csv.reader(record, delimiter=separator))
     except csv.Error as error:
         raise DataError(f"{text.place(line)}: the header cannot be read ({error}). Check its quotes.") from None
+    if not has_header:
+        return [str(number) for number in range(1, len(names) + 1)]
     again = [name for j, name in enumerate(names) if name and name in names[:j]]
     if again:
-        raise DataError(f"{text.place(line)}: column names must differ; {again[0]!r} occurs twice. Rename one.")
+        advice = "If they are no names, pass header=False (--no-header)." if is_number(again[0]) else "Rename one."
+        raise DataError(f"{text.place(line)}: column names must differ; {again[0]!r} occurs twice. {advice}")
     return names
 
 
@@ -92,7 +104,9 @@ def _first_record(data: bytes) -> bytes:
     return data[:stop]
 
 
-def load_table(text: Text, separator: str, expected: Sequence[str], needed: Sequence[str]) -> TextTable:
+def load_table(
+    text: Text, separator: str, expected: Sequence[str], needed: Sequence[str], *, has_header: bool = True
+) -> TextTable:
     """Read the needed columns of one file.
 
     Parameters
@@ -105,16 +119,18 @@ def load_table(text: Text, separator: str, expected: Sequence[str], needed: Sequ
         The names its header must have, in any order.
     needed : sequence of str
         The columns to read.
+    has_header : bool
+        Whether its first row holds names; else columns are named by their number.
     """
-    names = header(text, separator)
+    names = header(text, separator, has_header)
     if sorted(names) != sorted(expected):
         raise DataError(
             f"{text.name}: parts of one table must have the same columns; "
             f"got {listed(names)} where the first file has {listed(expected)}."
         )
     records = scan(text, separator.encode())
-    refuse_ragged(records, text, len(names), "as the header has")
-    body = records.without_blanks()[records.first_stop :]
+    refuse_ragged(records, text, len(names), "as the header has" if has_header else "as the first row has")
+    body = records.without_blanks()[records.first_stop if has_header else 0 :]
     # Positions as names: a header may hold empty names, which polars would invent others for.
     schema = {str(j): pl.String() for j in range(len(names))}
     at = [names.index(name) for name in needed]
@@ -126,7 +142,8 @@ def load_table(text: Text, separator: str, expected: Sequence[str], needed: Sequ
         except pl.exceptions.PolarsError as error:
             reason = str(error).splitlines()[0]
             raise DataError(f"{text.name}: the file cannot be read as a table ({reason}).") from None
-    if frame.height != len(records.lines) - 1:
+    lines = records.lines[1:] if has_header else records.lines
+    if frame.height != len(lines):
         raise DataError(f"{text.name}: the file cannot be read as a table. Check its quotes and line ends.")
     frame = frame.select(pl.col(str(j)).replace("", None).alias(names[j]) for j in at)
-    return TextTable(frame, records.lines[1:], text)
+    return TextTable(frame, lines, text)

@@ -13,8 +13,9 @@ import polars as pl
 
 from evenrank.data import RankingData
 from evenrank.errors import DataError
-from evenrank.io.columns import Columns, assemble, plan, shown
+from evenrank.io.columns import Columns, assemble, plan
 from evenrank.io.files import Text, load_text
+from evenrank.io.values import shown
 
 BLOCK_LINES = 20_000
 # Of these types, blocks of rows are kept as columns; other columns stay lists until all rows are known.

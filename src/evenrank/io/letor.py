@@ -15,22 +15,26 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from evenrank.categories import numbered
 from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
-from evenrank.io.columns import Columns, MissingColumn, labels, whole_ids
+from evenrank.io.columns import Columns, MissingColumn
 from evenrank.io.files import Text, load_text
 from evenrank.io.letor_rows import MOST_INDEX, LetorRows, parse_rows
 from evenrank.io.limits import byte_limit, too_large
+from evenrank.io.values import labels, whole_ids
 from evenrank.row_checks import listed
 
 BLOCK_BYTES = 1 << 24
+DOCID, PEEK = "docid", 1 << 16
 
 
 def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     """Read LETOR files. ``group``, ``sample_weight`` and ``score`` name a feature by its number.
 
-    The format has no group column, so the default ``"group"`` means none; ``item="docid"`` takes ids from
-    comments such as ``# docid = GX008-86``. Of several ``features`` asked for, those that never occur are 0.
+    The format has no group column, so the default ``"group"`` means none. Item ids come from comments: ``item="docid"``
+    takes them from ``# docid = GX008-86``, or from ``#GX008-86`` where the comment is one word; ``item=None`` takes
+    ``docid`` where every row has one. Of several ``features`` asked for, those that never occur are 0.
 
     Parameters
     ----------
@@ -50,10 +54,15 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     features, names = _matrix(blocks, text, columns.features or ())
     group = None if columns.group == "group" and "group" not in names else columns.group
     chosen = [columns.score] if columns.score is not None else columns.features
-    used = {name for name in (group, columns.sample_weight, *columns.ignore) if name is not None}
+    if columns.features is not None and columns.score is None:
+        chosen = list(dict.fromkeys([*columns.features, *columns.categorical]))
+    used = {name for name in (group, columns.sample_weight, *columns.ignore) if name is not None} - {
+        *columns.categorical
+    }
     position = {name: j for j, name in enumerate(names)}
     role = "score" if columns.score is not None else "features"
     parts = [("group", group), ("sample_weight", columns.sample_weight), *((role, name) for name in chosen or ())]
+    parts += [("categorical", name) for name in columns.categorical]
     for part, name in (*parts, *columns.labels.wanted):
         if name is not None and name not in position:
             gapless = bool(names) and int(names[-1]) - int(names[0]) + 1 == len(names)
@@ -67,15 +76,20 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
         chosen = [name for name in names if name not in used]
     if chosen is not None:
         features = features[:, [position[name] for name in chosen]]
+    categories = {}
+    for name in columns.categorical if columns.score is None else ():
+        column = list(chosen or names).index(name)
+        features[:, column], categories[name] = numbered(_labels(features[:, column]))
     return RankingData.from_arrays(
         features,
         relevance,
         group_labels,
         labels(whole_ids(queries)),
-        item_ids=None if columns.item is None else _items(text, lines, columns.item),
+        item_ids=_docids(text, lines, queries) if columns.item is None else _items(text, lines, columns.item),
         feature_names=chosen or names,
         relevance_threshold=columns.relevance_threshold,
         sample_weight=weight,
+        categories=categories,
         locate=lambda row: text.place(int(lines[row])),
     )
 
@@ -134,9 +148,21 @@ def _labels(values: NDArray[np.float64]) -> NDArray[Any]:
     return values.astype(np.int64) if is_whole.all() else values
 
 
+def _docids(text: Text, lines: NDArray[np.int64], queries: pl.Series) -> NDArray[Any] | None:
+    """Ids from comments where every row has a docid that is its query's only one; None elsewhere."""
+    if not re.search(rb"#.*docid", text.data[:PEEK]):
+        return None
+    try:
+        items = _items(text, lines, DOCID)
+    except DataError:
+        return None
+    pairs = pl.DataFrame({"query": queries, "item": pl.Series(items.tolist(), dtype=pl.String, strict=False)})
+    return items if pairs.n_unique() == len(pairs) else None
+
+
 def _items(text: Text, lines: NDArray[np.int64], key: str) -> NDArray[Any]:
     """Ids from the comments at the end of the rows."""
-    pattern = re.compile(rb"#.*?(?<!\w)" + re.escape(key.encode()) + rb"\s*[=:]\s*(\S+)")
+    pattern = re.compile(rb"#.*?(?<!\w)" + re.escape(key.encode()) + rb"\s*[=:]\s*(\S+)|#\s*([^\s=:]+)\s*$")
     written = text.data.split(b"\n")
     items = []
     for line in lines.tolist():
@@ -146,5 +172,5 @@ def _items(text: Text, lines: NDArray[np.int64], key: str) -> NDArray[Any]:
                 f"{text.place(line)}: item {key!r} must be in the comment at the end of the row, "
                 f"as in '# {key} = 7'; it is not there. Pass item=None to do without item ids."
             )
-        items.append(match[1].decode())
+        items.append((match[1] or match[2]).decode())
     return labels(whole_ids(pl.Series(items, dtype=pl.String)))

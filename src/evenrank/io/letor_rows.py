@@ -10,8 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from evenrank.errors import DataError
-from evenrank.io.columns import shown
 from evenrank.io.files import Text
+from evenrank.io.values import shown
 
 SPACE, COLON, NEWLINE, ZERO = b" :\n0"
 MOST_INDEX = 10**9 - 1
@@ -95,7 +95,7 @@ def parse_at_once(data: bytes, line: int) -> LetorRows | None:
     in_pairs[starts] = in_pairs[starts + 1] = False
     pairs = tokens[in_pairs]
     counts = (ends - first - 2) // 2
-    if (pairs[::2] > MOST_INDEX).any():
+    if (pairs[::2] > MOST_INDEX).any() or np.isnan(tokens[starts]).any():
         return None
     index = pairs[::2].astype(np.int64)
     increases = np.diff(index, prepend=-1) > 0
@@ -125,7 +125,7 @@ def _without_repeats(
 
 
 def _numbers(array: NDArray[np.uint8]) -> NDArray[np.float64] | None:
-    """One number a line, (m,), or None if any is missing, not a number or not finite."""
+    """One number a line, (m,), or None if any is missing, not a number or infinite."""
     try:
         # A line before the first: a byte order mark is dropped at the very beginning only.
         plain = b"0\n" + array.tobytes()
@@ -133,7 +133,7 @@ def _numbers(array: NDArray[np.uint8]) -> NDArray[np.float64] | None:
     except pl.exceptions.PolarsError:
         return None
     tokens = frame["token"]
-    if tokens.null_count() or not tokens.is_finite().all():
+    if tokens.null_count() or tokens.is_infinite().any():
         return None
     return tokens.to_numpy()
 
@@ -179,7 +179,7 @@ def _problem(tokens: list[bytes]) -> str:
         name, colon, value = token.partition(b":")
         if not colon or not name.isdigit() or int(name) > MOST_INDEX:
             return f"features must be written number:value, as in '3:0.5'; got {_shown(token)}. Correct the row."
-        if not _is_number(value):
+        if not _is_number(value) and value.lower() != b"nan":
             return f"feature {name.decode()!r} must be a finite number; got {_shown(value)}. Fill or drop it."
         if int(name) <= last:
             return f"feature numbers must increase along the row; got {int(name)} after {last}. Sort the row."

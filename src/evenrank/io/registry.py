@@ -62,6 +62,8 @@ def read(
     qrels: PathLike | None = None,
     groups: PathLike | Mapping[Any, Any] | None = None,
     ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    header: bool = True,
     format: str | None = None,
 ) -> RankingData:
     """Read query–item rows from a file, or from the parts of one, in any of the `FORMATS`.
@@ -74,8 +76,8 @@ def read(
         The column of each. ``relevance=None`` and ``group=None`` do without; ``item=None`` takes the column ``item`` if
         there is one. An empty group is an unknown one.
     features : sequence of str, optional
-        The feature columns; by default every other numeric column. A column that is not numeric, or is called score,
-        item or rank, is left out with a `DataWarning`.
+        The feature columns; by default every other column of numbers, or of categories by its type (Parquet). Others,
+        and those called score, item or rank, are left out with a `DataWarning`. An empty value is a missing one.
     relevance_threshold : float
         Relevance at or above it counts as relevant.
     score : str, optional
@@ -86,6 +88,10 @@ def read(
         For a TREC run: each item's group, as a CSV file with the columns ``item`` and ``group``, or as a mapping.
     ignore : sequence of str
         Columns that are left out silently, unless they are named for a part.
+    categorical : sequence of str
+        Features to read as categories, whatever their type; see docs/files.md.
+    header : bool
+        False if a CSV or TSV has no line of names; its columns are then called 1, 2, 3 ….
     format : str, optional
         One of `FORMATS`; by default the file's suffix decides.
 
@@ -109,6 +115,8 @@ def read(
     """
     if isinstance(features, str):
         raise ConfigError(f"features must be a list of names; got the text {features!r}. Write [{features!r}].")
+    if isinstance(categorical, str):
+        raise ConfigError(f"categorical must be a list of names; got {categorical!r}. Write [{categorical!r}].")
     columns = Columns(
         query=query,
         relevance=relevance,
@@ -121,6 +129,8 @@ def read(
         qrels=qrels,
         groups=groups,
         ignore=tuple(ignore),
+        categorical=tuple(categorical),
+        header=header,
     )
     reader, paths = _reader(path, columns, format)
     return reader(paths, columns)
@@ -132,6 +142,7 @@ def read_with_labels(
     *,
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
     format: str | None = None,
     **options: Any,
 ) -> tuple[RankingData, dict[str, NDArray[Any]]]:
@@ -141,7 +152,7 @@ def read_with_labels(
     ----------
     labels : sequence of (str, str)
         A part, as an error about its column calls it, and the column; none of them is a feature unless named.
-    path, features, ignore, format, **options
+    path, features, ignore, categorical, format, **options
         As in `read`.
 
     Returns
@@ -151,7 +162,7 @@ def read_with_labels(
     """
     wanted = Labels(tuple(labels))
     names = None if features is None else tuple(features)
-    columns = Columns(features=names, ignore=tuple(ignore), labels=wanted, **options)
+    columns = Columns(features=names, ignore=tuple(ignore), categorical=tuple(categorical), labels=wanted, **options)
     reader, paths = _reader(path, columns, format)
     data = reader(paths, columns)
     absent = [column for _, column in wanted.wanted if column not in wanted.values]
@@ -171,6 +182,8 @@ def _reader(path: PathLike | Sequence[PathLike], columns: Columns, format: str |
     name = format_of(paths) if format is None else choose(format, FORMATS, what="format")
     if format is None and name == "letor" and columns.qrels is not None:
         name = "trec"  # runs are often called .txt too, and only they come with judgements
+    if not columns.header and name not in ("csv", "tsv"):
+        raise ConfigError(f"header=False (--no-header) is for CSV and TSV; got the format {name!r}. Leave it out.")
     return FORMATS[name].read, paths
 
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.io.columns import Columns, labels, numbers, shown, whole_ids
+from evenrank.io.columns import Columns
 from evenrank.io.csv import header, load_table
 from evenrank.io.files import Text, load_text
 from evenrank.io.records import refuse_ragged, scan
+from evenrank.io.values import labels, numbers, shown, whole_ids
 from evenrank.row_checks import Locate, listed
 
 RUN = ("qid", "Q0", "item", "rank", "score", "tag")
@@ -70,6 +71,8 @@ def read_trec(paths: Sequence[Path], columns: Columns) -> RankingData:
 def _refuse_columns(columns: Columns) -> None:
     if columns.sample_weight is not None:
         raise ConfigError(f"sample_weight must be None for a TREC run; got {columns.sample_weight!r}.")
+    if columns.categorical:
+        raise ConfigError(f"categorical must be empty for a TREC run; got {listed(columns.categorical)}.")
     for option, names in (("features", columns.features), ("score", columns.score and (columns.score,))):
         if names and tuple(names) != ("score",):
             raise ConfigError(f"{option} must be 'score', a TREC run's only feature; got {listed(names)}.")

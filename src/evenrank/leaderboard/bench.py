@@ -20,10 +20,11 @@ from evenrank.experiment.running import run_blocks
 from evenrank.extras import require
 from evenrank.io.files import write_whole
 from evenrank.leaderboard.folder import PAGE, SUMMARY, TABLE, TEXT, BenchFolder
-from evenrank.leaderboard.plan import FLOOR, BenchBlock, BenchData, BenchPlan
+from evenrank.leaderboard.plan import FLOOR, PLAIN, BenchBlock, BenchData, BenchPlan
 from evenrank.leaderboard.result import Bench
 from evenrank.leaderboard.words import markdown
 from evenrank.linear.path import SCALES
+from evenrank.methods.filling import with_impute
 from evenrank.methods.registry import METHODS
 from evenrank.notions import NOTIONS
 
@@ -45,6 +46,7 @@ def bench(
     seeds: int | Sequence[int] = 10,
     *,
     scale: str | None = "train",
+    impute: str | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     out: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
@@ -74,6 +76,8 @@ def bench(
         How many divisions into folds, or their seeds.
     scale : str or None
         How linear methods standardise features, as in `fairness_path`.
+    impute : str, optional
+        As in `sweep`; the baseline without mitigation, which is linear, needs it too.
     settings : mapping of str to mapping, optional
         Method → its own options.
     out : path, optional
@@ -107,7 +111,9 @@ def bench(
     if n_jobs == 0:
         raise ConfigError("n_jobs must be a number of processes, or -1 for one per core; got 0.")
     chosen, left_out = chosen_methods(methods)
-    plan = planned(data, chosen, notions, strengths or {}, ks, folds, seeds, scale=scale, settings=settings or {})
+    plan = planned(
+        data, chosen, notions, strengths or {}, ks, folds, seeds, scale=scale, impute=impute, settings=settings
+    )
     config = {"asked": plan.asked(), "data": plan.facts(), **made_now(chosen), "left_out": left_out}
     if out is None:
         return Bench.of(config, run_blocks(plan, [], None, n_jobs, progress))
@@ -131,7 +137,8 @@ def planned(
     seeds: int | Sequence[int],
     *,
     scale: str | None = "train",
-    settings: Mapping[str, Mapping[str, Any]],
+    impute: str | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> BenchPlan:
     """Check what `bench` was asked, whose parameters these are, and plan it."""
     names = tuple(dict.fromkeys(asked.notion_name(notion) for notion in asked.listed_names(notions)))
@@ -142,8 +149,10 @@ def planned(
         raise ConfigError(f"scale must be 'train', 'dataset' or None; got {scale!r}.")
     check_number(folds, "folds", least=LEAST_FOLDS, whole=True)
     sources = checked_sources(data, int(folds))
-    for name, method_settings in settings.items():
+    for name, method_settings in (settings or {}).items():
         METHODS[choose(name, METHODS, what="a method of settings")].check_settings(method_settings)
+    rows = [grouping for source in sources.values() for grouping in source.groupings.values()]
+    settings = with_impute(settings, [*methods, PLAIN], impute, rows)
     for name in strengths:
         choose(name, methods, what="a method of strengths")
     numbers = asked.checked_seeds(seeds, 0)

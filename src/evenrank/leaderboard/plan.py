@@ -15,6 +15,7 @@ from evenrank.experiment.plan import digest_of, fingerprint
 if TYPE_CHECKING:
     from evenrank.leaderboard.runner import BenchRunner
 
+PLAIN = "amortized"  # its strength 0 is the baseline of everything linear
 FLOOR = "noise_floor"  # stands in a block for the method that sees the test rows too
 
 

@@ -20,12 +20,12 @@ from evenrank.experiment.plan import Groupings, take_groupings
 from evenrank.experiment.recording import recorded
 from evenrank.leaderboard.by_fold import FoldMeter, FoldValues, pooled_gap
 from evenrank.leaderboard.floor import floor_parts
-from evenrank.leaderboard.plan import FLOOR, BenchBlock, BenchPlan
+from evenrank.leaderboard.plan import FLOOR, PLAIN, BenchBlock, BenchPlan
 from evenrank.leaderboard.rules import ALL_DATA, BASELINE, FULL, NO_LOSS, chosen_strengths
+from evenrank.methods.filling import run
 from evenrank.methods.method import ANY, Method, Part, Task
 from evenrank.methods.registry import METHODS
 
-PLAIN = "amortized"  # its strength 0 is the baseline of everything linear
 Values = dict[tuple[int, ...], dict[int, FoldValues]]  # folds left out of training → fold tested → its values
 
 
@@ -251,13 +251,13 @@ def _tested(method: Method, task: Task, split: Split, place: NDArray[np.int64]) 
     """The values in each tested fold; a method that sees other lists is given one fold at a time."""
     columns = len(place)
     if len(split.folds) == 1 or not method.sees.other_lists:
-        parts = [replace(part, scores=part.scores[:, place]) for part in method.run(method, task)]
+        parts = [replace(part, scores=part.scores[:, place]) for part in run(method, task)]
         return dict(zip(split.folds, split.meter.measure(parts, columns), strict=True))
     values = {}
     for number, fold in enumerate(split.folds):
         alone, meter = split.meter.alone(number)
         of_fold = replace(task, test=tuple(map(_unlabelled, alone)))
-        parts = [replace(part, scores=part.scores[:, place]) for part in method.run(method, of_fold)]
+        parts = [replace(part, scores=part.scores[:, place]) for part in run(method, of_fold)]
         values[fold] = meter.measure(parts, columns)[0]
     return values
 
@@ -275,7 +275,7 @@ def _plain_scores(split: Split, plan: BenchPlan, block: BenchBlock) -> NDArray[n
         seed=block.seed,
         settings=plan.settings.get(PLAIN, {}),
     )
-    return next(iter(method.run(method, task))).scores
+    return next(iter(run(method, task))).scores
 
 
 def _first_column(values: Values) -> Values:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.linear.scores import linear_scores
 from evenrank.rankers import model_file
@@ -41,6 +42,10 @@ class LinearRanker(BaseRanker):
         data = self._rows_to_score(X, sensitive_features)
         if self.group_offset_ is not None and sensitive_features is None and not data.n_groups:
             raise ConfigError("this ranker is group-aware and needs sensitive_features, one group label per row.")
+        return self._scores(data)
+
+    def _scores(self, data: RankingData) -> NDArray[np.float64]:
+        """Scores of rows that are filled, (n,), in the caller's order."""
         return data.to_caller(linear_scores(_Fitted(self), data)[:, 0])
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -59,6 +64,7 @@ class LinearRanker(BaseRanker):
             "group_offset": None if offset is None else offset.tolist(),
             "group_shares": None if shares is None else shares.tolist(),
             "resolution": float(self.resolution_),
+            **({} if self.imputer_ is None else {"imputer": self.imputer_.content()}),
         }
         model_file.write(model_file.header(self) | content, path)
 
@@ -91,7 +97,7 @@ class LinearRanker(BaseRanker):
         if ranker.resolution_ < 0:
             raise DataError(f"{name}: 'resolution' must be at least 0; got {step}.")
         ranker.group_names_ = groups
-        ranker._remember_features(ranker.feature_names_)
+        ranker._take_imputer(content, name)
         if content.get("group_offset") is not None or getattr(ranker, "group_aware", False):
             for key in ("group_offset", "group_shares"):
                 values = model_file.numbers(key, model_file.need(content, key, list, name=name), len(groups), name=name)

@@ -58,6 +58,9 @@ class DELTR(LinearRanker):
         "lbfgs", which converges, or the original's "gd".
     group_aware : bool
         Add the protected flag as a feature.
+    impute : str, optional
+        "mean" or "median" of the training rows stands for missing values, and categories become columns of 0 and 1; by
+        default neither may occur. See `evenrank.rankers.imputing.Imputer`.
     relevance_threshold : float
         Relevance at or above it counts as relevant in `score`.
     random_state : int, RandomState or None
@@ -99,6 +102,7 @@ class DELTR(LinearRanker):
         weighting: str = "queries",
         solver: str = "lbfgs",
         group_aware: bool = False,
+        impute: str | None = None,
         relevance_threshold: float = 1.0,
         random_state: Any = 0,
         verbose: bool = False,
@@ -113,6 +117,7 @@ class DELTR(LinearRanker):
         self.weighting = weighting
         self.solver = solver
         self.group_aware = group_aware
+        self.impute = impute
         self.relevance_threshold = relevance_threshold
         self.random_state = random_state
         self.verbose = verbose
@@ -180,6 +185,7 @@ class DELTR(LinearRanker):
     def _fit_as_published(self, data: RankingData, progress: Any) -> None:
         if data.sample_weight is not None:
             raise ConfigError("the published DELTR has no sample_weight; leave it out, or set reference=False.")
+        data.need_numbers("DELTR")
         code = protected_code(data, self.protected)
         features = np.asarray(data.features, dtype=float)
         if self.standardize:

@@ -98,6 +98,7 @@ def deltr_path(
     check_number(learning_rate, "learning_rate", above=0)
     if max_iter is not None:
         check_number(max_iter, "max_iter", least=1, whole=True)
+    train.need_numbers("DELTR")
     if train.n_features == 0:
         raise DataError("training needs at least one feature; the data has none.")
     code = protected_code(train, protected) if strengths.any() or group_aware else -2

@@ -212,6 +212,7 @@ def fairness_path(
         raise ConfigError(
             f"group_aware needs data with one grouping; got {len(groupings) if data.n_groups else 'none'}."
         )
+    data.need_numbers("a linear ranker")
     if data.n_features == 0:
         raise DataError("training needs at least one feature; the data has none.")
     counts = {"max_iter": max_iter, "epochs": epochs, "batch_queries": batch_queries, "batch_items": batch_items}

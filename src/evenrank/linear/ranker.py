@@ -54,6 +54,9 @@ class FairLinearRanker(LinearRanker):
         "squared", "pairwise" or "logistic".
     ridge, scale, fit_intercept, across, learning_rate, max_iter, epochs, batch_queries, batch_items
         See `fairness_path`.
+    impute : str, optional
+        "mean" or "median" of the training rows stands for missing values, and categories become columns of 0 and 1; by
+        default neither may occur. See `evenrank.rankers.imputing.Imputer`.
     relevance_threshold : float
         Relevance at or above it counts as relevant.
     random_state : int, RandomState or None
@@ -109,6 +112,7 @@ class FairLinearRanker(LinearRanker):
         scale: str | None = "train",
         fit_intercept: bool = True,
         across: str = "mean",
+        impute: str | None = None,
         relevance_threshold: float = 1.0,
         learning_rate: float | None = None,
         max_iter: int = GD_STEPS,
@@ -131,6 +135,7 @@ class FairLinearRanker(LinearRanker):
         self.scale = scale
         self.fit_intercept = fit_intercept
         self.across = across
+        self.impute = impute
         self.relevance_threshold = relevance_threshold
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -214,7 +219,7 @@ class FairLinearRanker(LinearRanker):
         self.group_offset_ = None if path.group_offset is None else path.group_offset[chosen]
         self.group_shares_ = path.shares
         self.resolution_ = 0.0 if path.resolution is None else float(path.resolution[chosen])
-        self.violation_ = top_violation(self.predict(data), data, spec, across=self.across)
+        self.violation_ = top_violation(self._scores(data), data, spec, across=self.across)
         return self
 
     def _within(

@@ -48,6 +48,7 @@ def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
         (n, models), in stored order.
     """
     columns = match_features(data, model.feature_names)
+    data.need_numbers("a linear ranker", np.array(data.feature_names, object)[columns])
     out = np.empty((data.n_rows, len(model.coef)))
     for rows, block in data.blocks():
         row_products(block[:, columns], model.coef, out=out[rows])

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import check_k, choose
 from evenrank.contrasts import ACROSS
 from evenrank.data import RankingData
+from evenrank.errors import ConfigError
 from evenrank.measures.evaluation import Evaluation, divide
 from evenrank.measures.registry import parse_measure
 from evenrank.ranking import Ranking
+from evenrank.row_checks import number_array, unmasked
 
 MODEL_CHUNK = 1 << 22
 GAINS = ("linear", "exponential")
@@ -21,9 +23,13 @@ GAINS = ("linear", "exponential")
 
 def measure(
     scores: ArrayLike,
-    data: RankingData,
+    data: RankingData | None = None,
     measures: Iterable[str] | str = ("ndcg@5", "precision@5", "dp@5", "eop@5", "eod@5"),
     *,
+    relevance: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+    relevance_threshold: float = 1.0,
     per_query: bool = False,
     ties: str = "average",
     gain: str = "linear",
@@ -35,11 +41,16 @@ def measure(
     ----------
     scores : array-like
         (n,), or (n, models) for several models.
-    data : RankingData
-        The rows that the scores are of.
+    data : RankingData, optional
+        The rows that the scores are of; or else their ``relevance``, ``group`` and ``qid``.
     measures : str or iterable of str
         Names such as "ndcg@3", "precision@3", "recall@3", "mrr", "dp@3", "eop@3", "eod@3", "exposure_gap",
         "four_fifths@3".
+    relevance, group, qid : array-like, optional
+        Without ``data``: the relevance, group label and query id of each row, (n,), in any order. Without relevance it
+        is 0 everywhere, and without query ids all rows are one list.
+    relevance_threshold : float
+        Without ``data``: relevance at or above it is relevant.
     per_query : bool
         Give the value of each query, (q,) or (q, models) in the order of ``data.query_ids``; NaN where a query has
         none.
@@ -60,7 +71,10 @@ def measure(
     >>> data = RankingData.from_arrays([[0.0]] * 3, [1, 0, 1], ["a", "a", "b"], [1, 1, 1])
     >>> measure([3.0, 2.0, 1.0], data, ["precision@2", "eop@2"])
     {'precision@2': 0.5, 'eop@2': 1.0}
+    >>> measure([3.0, 2.0, 1.0], relevance=[1, 0, 1], qid=[1, 1, 1], measures="precision@2")
+    {'precision@2': 0.5}
     """
+    data = _rows(scores, data, relevance, group, qid, relevance_threshold)
     choose(gain, GAINS, what="gain")
     choose(across, ACROSS, what="across")
     names = [measures] if isinstance(measures, str) else list(measures)
@@ -77,6 +91,31 @@ def measure(
         return {name: value if per_query else float(value) for name, value in zip(names, values, strict=True)}
     parts = [of(block) for block in model_blocks(stored)]
     return {name: np.concatenate(part, axis=-1) for name, part in zip(names, zip(*parts, strict=True), strict=True)}
+
+
+def _rows(
+    scores: ArrayLike, data: RankingData | None, relevance: Any, group: Any, qid: Any, threshold: float
+) -> RankingData:
+    """The rows of `measure`: those given, or made of their columns."""
+    if isinstance(data, RankingData):
+        if any(part is not None for part in (relevance, group, qid)):
+            raise ConfigError("measure(scores, data) takes relevance, group and qid from the data; leave them out.")
+        return data
+    if data is not None:
+        raise ConfigError(
+            f"data must be a RankingData; got {type(data).__name__}. Pass relevance=, group= and qid= by name, and "
+            "names of measures as measures=."
+        )
+    if relevance is None and group is None and qid is None:
+        raise ConfigError("measure needs data, or relevance=, group= and qid=, one value per row; got neither.")
+    n = len(number_array(scores, "scores")) if np.ndim(unmasked(scores, "scores")) else 0
+    return RankingData.from_arrays(
+        np.empty((n, 0)),
+        np.zeros(n) if relevance is None else relevance,
+        group,
+        np.zeros(n, np.int64) if qid is None else qid,
+        relevance_threshold=threshold,
+    )
 
 
 def model_blocks(stored: NDArray[Any]) -> Iterator[NDArray[Any]]:

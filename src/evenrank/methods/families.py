@@ -101,7 +101,7 @@ BOOSTED_FACTS = Facts(TOP_K, "that of the library's own trees, and a pass over t
 
 # Options of the commands, by the parameter's name.
 FAIRNESS = ("notion", "alpha", "max_violation", "target", "k")
-LINEAR = ("solver", "loss", "ridge", "group_aware", "verbose")
+LINEAR = ("solver", "loss", "ridge", "impute", "group_aware", "verbose")
 # Options of a sweep's linear training.
 TRAINING = ("loss", "ridge", "fit_intercept", "learning_rate", "max_iter", "epochs", "batch_queries", "batch_items")
 
@@ -138,7 +138,7 @@ def deltr(name: str, label: str, title: str, *, aware: bool = False, larger: boo
         sees=AWARE if aware else BLIND,
         home=("evenrank.linear.deltr", "DELTR"),
         run=runs.deltr,
-        knobs=("gamma", "group_aware", "verbose", *(() if larger else ("protected",))),
+        knobs=("gamma", "impute", "group_aware", "verbose", *(() if larger else ("protected",))),
         settings=("weighting", "max_iter", "tolerance"),
         fixed={"group_aware": True} if aware else {},
         larger=larger,
@@ -272,6 +272,7 @@ def boosted(name: str, label: str, title: str, home: tuple[str, str], **quiet: i
         knobs=(*FAIRNESS, "scope"),
         settings=None,
         fixed=quiet,
+        takes_missing=True,
         with_settings=dict.fromkeys(quiet, 0),
         by_notion=True,
         facts=BOOSTED_FACTS,

@@ -200,6 +200,8 @@ class Method:
         It re-ranks scores as they are, without having been fitted.
     facts : Facts
         Its guarantee, its cost and its reference.
+    takes_missing : bool
+        It takes missing values and categories; other methods have a setting "impute", see `evenrank.methods.filling`.
     with_settings : Mapping[str, Any]
         Parameters besides, where the user sets options of the library's own: it shall warn of those it does not know.
     """
@@ -225,6 +227,7 @@ class Method:
     saves: bool = True
     direct: bool = False
     facts: Facts = field(kw_only=True)
+    takes_missing: bool = False
     with_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def ranker_class(self) -> Any:
@@ -294,9 +297,10 @@ class Method:
         ConfigError
             For the first that is not known.
         """
+        known_names = (*(self.settings or ()), *(() if self.takes_missing else ("impute",)))
         for name in settings:
-            if self.settings is not None and name not in self.settings:
-                known = ", ".join(self.settings) or "none"
+            if self.settings is not None and name not in known_names:
+                known = ", ".join(known_names)
                 raise ConfigError(f"setting {self.name}.{name} is not known; the settings of {self.name} are: {known}.")
 
 

@@ -13,13 +13,18 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from evenrank.checks import check_number
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, EvenrankError
+from evenrank.errors import ConfigError, DataError, EvenrankError
+from evenrank.frame_columns import feature_matrix
 from evenrank.measures import measure
 from evenrank.measures.evaluation import Evaluation
 from evenrank.measures.formulas import ndcg
-from evenrank.rankers.matching import own_columns, unnamed
+from evenrank.rankers.imputing import Imputer
+from evenrank.rankers.matching import category_frame, own_columns, unnamed
 from evenrank.ranking import Ranking
 from evenrank.row_checks import unmasked
+
+# Missing values are refused with a line of ours, which names what takes them.
+NUMBERS: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 
 
 class NotFittedError(EvenrankError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -51,9 +56,11 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
     feature_names_: tuple[str, ...]
     group_names_: tuple[Any, ...]
     relevance_threshold: float
+    imputer_: Imputer | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = getattr(self, "impute", None) is not None
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         tags.target_tags.positive_only = True
@@ -114,15 +121,30 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted("predict")
         if isinstance(X, RankingData):
-            return X if sensitive_features is None else X.with_group(sensitive_features)
-        X = own_columns(unmasked(X, "X"), getattr(self, "feature_names_in_", None), reorder=reorder)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+            return self._filled(X if sensitive_features is None else X.with_group(sensitive_features))
         names = getattr(self, "feature_names_in_", None)
+        X = own_columns(unmasked(X, "X"), names, reorder=reorder)
+        frame = category_frame(X)
+        if frame is None:
+            X, categories = validate_data(self, X, reset=False, **NUMBERS), None
+        else:
+            names = frame.columns
+            X, categories = feature_matrix(frame, names, "row {}".format)
         qid = np.zeros(len(X), np.int64)
-        return RankingData.from_arrays(X, np.zeros(len(X)), sensitive_features, qid, feature_names=names)
+        rows: dict[str, Any] = {"feature_names": names, "categories": categories}
+        return self._filled(RankingData.from_arrays(X, np.zeros(len(X)), sensitive_features, qid, **rows))
 
     def _checked_rows(self, X: Any, y: Any, qid: Any, sensitive_features: Any, sample_weight: Any) -> RankingData:
-        """The rows of `fit`, in scikit-learn's or our own form, and the attributes scikit-learn expects of them."""
+        """The rows of `fit`, in scikit-learn's or our own form, filled, and the attributes scikit-learn expects."""
+        data = self._raw_rows(X, y, qid, sensitive_features, sample_weight)
+        rule = getattr(self, "impute", None)
+        self.imputer_ = None if rule is None else Imputer.fit(data, rule)
+        return self._filled(data, with_parent=True)
+
+    def _filled(self, data: RankingData, *, with_parent: bool = False) -> RankingData:
+        return data if self.imputer_ is None else self.imputer_.transform(data, with_parent=with_parent)
+
+    def _raw_rows(self, X: Any, y: Any, qid: Any, sensitive_features: Any, sample_weight: Any) -> RankingData:
         if isinstance(X, RankingData):
             if y is not None or qid is not None or sample_weight is not None:
                 raise ConfigError(
@@ -133,12 +155,27 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
             self._remember_features(data.feature_names)
             return data
         X, y, sample_weight = unmasked(X, "X"), unmasked(y, "y"), unmasked(sample_weight, "sample_weight")
+        frame = category_frame(X)
+        if frame is not None:
+            matrix, categories = feature_matrix(frame, frame.columns, "row {}".format)
+            self._remember_features(tuple(map(str, frame.columns)))
+            return self._rows(matrix, y, qid, sensitive_features, sample_weight, frame.columns, categories)
         unchecked = X
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
+        X, y = validate_data(self, X, y, y_numeric=True, **NUMBERS)
         if isinstance(unchecked, np.memmap) and np.may_share_memory(unchecked, X):
             X = unchecked  # scikit-learn forgets that it is one, and rows that must be sorted would go to memory
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         return self._rows(X, y, qid, sensitive_features, weight, getattr(self, "feature_names_in_", None))
+
+    def _take_imputer(self, content: dict[str, Any], name: str) -> None:
+        """Set the imputer of a model file, if it has one, and the features of training."""
+        features = self.feature_names_
+        if content.get("imputer") is not None:
+            self.imputer_ = Imputer.from_content(content["imputer"], name)
+            if self.imputer_.columns != features:
+                raise DataError(f"{name}: 'imputer' must give the columns of the model. Was the file edited?")
+            features = self.imputer_.features
+        self._remember_features(features)
 
     def _remember_features(self, names: tuple[str, ...]) -> None:
         """As scikit-learn does, so that frames are matched by name; names made up for an array are not remembered."""
@@ -149,7 +186,14 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
 
     def _rows(
-        self, X: Any, y: Any, qid: Any, sensitive_features: Any = None, weight: Any = None, names: Any = None
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        sensitive_features: Any = None,
+        weight: Any = None,
+        names: Any = None,
+        categories: Any = None,
     ) -> RankingData:
         if y is None:
             raise ConfigError("y, the relevance of each row, is needed.")
@@ -161,4 +205,5 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
             feature_names=names,
             relevance_threshold=self.relevance_threshold,
             sample_weight=weight,
+            categories=categories,
         )

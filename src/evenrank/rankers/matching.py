@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
+from evenrank.frame_columns import is_categorical
+from evenrank.labels import label_places
 from evenrank.row_checks import listed
 
 
@@ -76,6 +78,29 @@ def own_columns(X: Any, names: Sequence[str] | None, *, reorder: bool = False) -
     return frame.select(known).to_native()
 
 
+def category_frame(X: Any) -> Any:
+    """Give a frame that has a column of categories as narwhals has it; None for anything else.
+
+    Parameters
+    ----------
+    X : Any
+        Features.
+
+    Returns
+    -------
+    narwhals.DataFrame or None
+        The frame.
+    """
+    if not hasattr(X, "columns"):
+        return None
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or not any(map(is_categorical, frame.schema.values())):
+        return None
+    return frame
+
+
 def unnamed(d: int) -> tuple[str, ...]:
     """Name the features of an array without names: x0, x1, ….
 
@@ -114,10 +139,31 @@ def match_groups(data: RankingData, names: tuple[Any, ...]) -> NDArray[np.int64]
     """
     if data.group_names == names or not data.n_groups:
         return data.group.astype(np.int64)
-    strange = [name for name in data.group_names if name not in names]
-    if strange:
-        raise DataError(f"group {strange[0]!r} was not in training, whose groups are {listed(names)}.")
-    return np.array([*(names.index(name) for name in data.group_names), -1])[data.group]
+    places = label_places(data.group_names, names)
+    if -1 in places:
+        strange = data.group_names[places.index(-1)]
+        raise DataError(f"group {strange!r} was not in training, whose groups are {listed(names)}.")
+    return np.array([*places, -1])[data.group]
+
+
+def model_columns(ranker: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the columns that a trained ranker needs of a table.
+
+    Parameters
+    ----------
+    ranker : ranker
+        It may be one that re-ranks the scores of another.
+
+    Returns
+    -------
+    features, categorical : tuple of str
+        All columns, and those of them that it knows as categories.
+    """
+    base = getattr(ranker, "base", ranker)
+    imputer = getattr(base, "imputer_", None)
+    if imputer is not None:
+        return imputer.features, tuple(imputer.categories)
+    return tuple(base.feature_names_), tuple(getattr(base, "categories_", ()))
 
 
 def protected_code(data: RankingData, protected: Any) -> int:

@@ -79,6 +79,7 @@ RULES: dict[str, Rule] = {
     "target": TEXT,
     "weighting": TEXT,
     "scale": Rule("a name", is_text, optional=True),
+    "impute": Rule("a name", is_text, optional=True),
     "alpha": _at_least(0),
     "gamma": _at_least(0),
     "ridge": _at_least(0),

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import sklearn
-import sklearn.metrics
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 
+from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.measures import measure, parse_measure
@@ -74,37 +76,110 @@ class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
             yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 
-def ranking_scorer(name: str, *, relevance_threshold: float = 1.0) -> Any:
-    """Make a scikit-learn scorer of a measure.
+class RankingScorer(BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn scorer of a measure; make one with `ranking_scorer`.
+
+    Parameters
+    ----------
+    name, max_violation, relevance_threshold
+        See `ranking_scorer`.
+    """
+
+    __metadata_request__score = {"estimator": UNUSED, "qid": True, "sensitive_features": True}  # noqa: RUF012 - as above
+
+    def __init__(
+        self, name: str, max_violation: tuple[str, float] | None = None, relevance_threshold: float = 1.0
+    ) -> None:
+        self.name = name
+        self.max_violation = max_violation
+        self.relevance_threshold = relevance_threshold
+
+    def __call__(self, estimator: Any, X: Any, y: Any, **metadata: Any) -> float:
+        """Score a trained ranker, as scikit-learn calls a scorer; see `score`."""
+        return self.score(estimator, X, y, **metadata)
+
+    def score(self, estimator: Any, X: Any, y: Any, *, qid: Any = None, sensitive_features: Any = None) -> float:
+        """Score a trained ranker.
+
+        Parameters
+        ----------
+        estimator : ranker
+            The ranker; one that sees the group at serving is given ``sensitive_features`` to predict.
+        X, y : array-like
+            Features, (n, d), and relevance, (n,).
+        qid, sensitive_features : array-like, optional
+            The query and the group label of each row, (n,).
+
+        Returns
+        -------
+        float
+            Higher is better.
+        """
+        seen = {"sensitive_features": sensitive_features} if _sees_group(estimator) else {}
+        scores = estimator.predict(X, **seen)
+        names = [self.name] if self.max_violation is None else [self.name, self.max_violation[0]]
+        query = np.zeros(len(scores), np.int64) if qid is None else qid
+        threshold = self.relevance_threshold
+        values = measure(
+            scores, measures=names, relevance=y, group=sensitive_features, qid=query, relevance_threshold=threshold
+        )
+        is_quality = parse_measure(self.name)[0].best == "high"
+        value = float(values[self.name]) if is_quality else -float(values[self.name])
+        if self.max_violation is None:
+            return value
+        excess = values[self.max_violation[0]] - self.max_violation[1]
+        # Below all that a ranking within the limit can have, and lower the farther it is from the limit.
+        return value if excess <= 0 else (0.0 if is_quality else -1.0) - float(excess)
+
+
+def _sees_group(estimator: Any) -> bool:
+    """Whether a ranker needs the group to predict, or a pipeline asks for it by metadata routing."""
+    if getattr(estimator, "group_aware", False) or getattr(estimator, "needs_groups", False):
+        return True
+    routing = get_routing_for_object(estimator)
+    return "sensitive_features" in routing.consumes("predict", {"sensitive_features"})
+
+
+def ranking_scorer(
+    name: str, *, max_violation: tuple[str, float] | None = None, relevance_threshold: float = 1.0
+) -> RankingScorer:
+    """Make a scikit-learn scorer of a measure, on its own or subject to a limit on another.
 
     It gets ``qid`` and ``sensitive_features`` by metadata routing, which must be on:
-    ``sklearn.set_config(enable_metadata_routing=True)``.
+    ``sklearn.set_config(enable_metadata_routing=True)``. A ranker with ``group_aware=True`` is given the groups to
+    predict; a pipeline is if its last step asks for them, ``ranker.set_predict_request(sensitive_features=True)``.
 
     Parameters
     ----------
     name : str
         A measure such as "ndcg@5" or "eop@5"; those of which lower is better are negated.
+    max_violation : tuple of str and float, optional
+        A gap and its limit, as ("dp@5", 0.05). A ranking whose gap is above the limit scores below every one whose gap
+        is not, and the lower the larger its gap, so that a search keeps to the limit wherever that can be.
     relevance_threshold : float
         Relevance at or above it counts as relevant.
 
     Returns
     -------
-    Callable
+    RankingScorer
         The scorer.
     """
-    item, _ = parse_measure(name)
+    parse_measure(name)
+    if max_violation is not None:
+        gap, limit = _gap_and_limit(max_violation)
+        max_violation = (gap, limit)
     if not sklearn.get_config()["enable_metadata_routing"]:
         raise ConfigError(
             "ranking_scorer needs sklearn.set_config(enable_metadata_routing=True), to be given the queries."
         )
+    return RankingScorer(name, max_violation, relevance_threshold)
 
-    def value(y_true: Any, y_pred: Any, qid: Any = None, sensitive_features: Any = None) -> float:
-        n = len(y_true)
-        query = np.zeros(n, np.int64) if qid is None else qid
-        data = RankingData.from_arrays(
-            np.zeros((n, 0)), y_true, sensitive_features, query, relevance_threshold=relevance_threshold
-        )
-        return float(measure(y_pred, data, [name])[name])
 
-    scorer = sklearn.metrics.make_scorer(value, greater_is_better=item.best == "high")
-    return scorer.set_score_request(qid=True, sensitive_features=True)
+def _gap_and_limit(given: Any) -> tuple[str, float]:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ConfigError(f"max_violation must be a gap and its limit, as ('dp@5', 0.05); got {given!r}.")
+    gap, limit = given
+    if parse_measure(gap)[0].best == "high":
+        raise ConfigError(f"max_violation must name a gap, as 'dp@5', of which lower is better; got {gap!r}.")
+    check_number(limit, "the limit of max_violation", least=0)
+    return str(gap), float(limit)

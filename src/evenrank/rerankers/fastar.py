@@ -7,7 +7,7 @@ which the exact failure probability of the whole table stays at or below the one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import check_k
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
+from evenrank.labels import label_places
 from evenrank.rankers.matching import protected_code
 from evenrank.ranking import strict_places
 from evenrank.rerankers import fastar_table
@@ -36,7 +37,8 @@ class FAStar:
     adjust : bool
         Adjust the significance for testing every prefix.
     protected : label, optional
-        The label of the protected group; None is the smaller group of the data.
+        The label of the protected group; None is the smaller group of the first data that is checked or re-ranked, and
+        stays that group from then on (``protected_``).
     reference : bool
         Behave as the published package does (see docs/decisions/0008): its bisection, its failure probability, which
         leaves out position k, and ties given to the protected item.
@@ -63,6 +65,8 @@ class FAStar:
         self.protected, self.reference = protected, reference
         if isinstance(p, Mapping):
             raise ConfigError(f"p must be one share, that of the protected group; got {p!r}. See MultinomialFAStar.")
+        self.protected_ = protected
+        self._known: dict[int, list[int]] = {}
         self._shares = np.atleast_1d(np.asarray(unmasked(p, "p"), dtype=float))
         for name, values in (("p", self._shares), ("significance", np.asarray(significance, dtype=float))):
             if values.size == 0 or not ((values > 0) & (values < 1)).all():
@@ -166,7 +170,7 @@ class FAStar:
             enough = np.cumsum(flags)[:depth] >= self._tables(depth if k is None else k)[:, :depth]
             passed = np.asarray(enough.all(axis=1))
             return passed if np.ndim(self.p) else bool(passed[0])
-        lists = _Lists(data.to_stored(ranking), data, self.protected)
+        lists = _Lists(data.to_stored(ranking), data, self._protected(data))
         fair = np.ones((data.n_queries, len(self._shares)), bool)
         flags = lists.is_protected[lists.by_rank]
         count = np.cumsum(flags) - np.repeat((np.cumsum(flags) - flags)[data.query_ptr[:-1]], data.lengths)
@@ -201,12 +205,63 @@ class FAStar:
         stored = data.to_stored(scores)
         if stored.ndim != 1:
             raise DataError(f"scores to re-rank must be one column, ({data.n_rows},); got shape {stored.shape}.")
-        lists = _Lists(stored, data, self.protected)
+        lists = _Lists(stored, data, self._protected(data))
         place = np.empty((data.n_rows, len(self._shares)), np.int64)
         for _, queries, tables in self._by_length(data, k):
             lists.fill(place, queries, tables, ties_to_protected=self.reference)
         result = data.to_caller(-1.0 - place)
         return result if np.ndim(self.p) else result[:, 0]
+
+    def rerank_list(self, scores: ArrayLike, groups: Sequence[Any], k: int | None = None) -> NDArray[np.int64]:
+        """Order one list, in microseconds once its table is known.
+
+        Parameters
+        ----------
+        scores : array-like
+            (n,); ties keep the order of the list.
+        groups : sequence
+            The group label of each item, (n,), of which some, all or none are protected.
+        k : int, optional
+            As in `rerank`.
+
+        Returns
+        -------
+        ndarray
+            Places of the items in ``scores`` from the top, (n,).
+        """
+        if self.protected_ is None:
+            raise ConfigError("one list does not say which group is the smaller. Name it: FAStar(protected=…).")
+        if np.ndim(self.p) or self.reference:
+            got = "reference=True" if self.reference else f"{len(self._shares)} shares"
+            raise ConfigError(f"one list is re-ranked for one p, without reference; got {got}. Use rerank.")
+        values = as_array(scores, "scores")
+        n = len(groups)
+        if values.shape != (n,) or n == 0:
+            raise DataError(f"scores and groups must have one value per item; got shape {values.shape} and {n} groups.")
+        if not np.isfinite(values).all():
+            raise DataError(f"scores must be finite; got {values[~np.isfinite(values)][0]}.")
+        flags = np.fromiter((label == self.protected_ for label in groups), bool, n)
+        numbers = values if values.dtype.kind == "f" else values.astype(np.float64)
+        order = np.argsort(-numbers, kind="stable")
+        if not flags.any():
+            return order
+        table = self._table_of(n if k is None else check_k(k))
+        return order[fastar_table.filled(flags[order].tolist(), table)]
+
+    def _table_of(self, k: int) -> list[int]:
+        if k not in self._known:
+            self._known[k] = self._tables(k)[0].tolist()
+        return self._known[k]
+
+    def _protected(self, data: RankingData) -> int:
+        """The code of the protected group, -2 if these lists have no such items."""
+        if self.protected_ is None:
+            self.protected_ = data.group_names[protected_code(data, None)]
+        data.need_labels("a protected group")
+        if data.n_groups < 2 and self.protected_ not in data.group_names:
+            return -2
+        (code,) = label_places([self.protected_], data.group_names)
+        return protected_code(data, self.protected_) if code < 0 else code
 
     def _by_length(self, data: RankingData, k: int | None) -> Any:
         """(depth, queries, tables): all queries of a kind and the tables (shares, depth) they are held to."""
@@ -223,9 +278,9 @@ class FAStar:
 class _Lists:
     """Each query's rows in score order, and its protected and other rows in that order."""
 
-    def __init__(self, stored: NDArray[Any], data: RankingData, protected: Any) -> None:
+    def __init__(self, stored: NDArray[Any], data: RankingData, protected: int) -> None:
         self.data, self.stored = data, stored
-        self.is_protected = data.group == protected_code(data, protected)
+        self.is_protected = data.group == protected
         rank = strict_places(stored, data)
         self.rank = rank
         self.by_rank = np.empty(data.n_rows, np.int64)

@@ -156,3 +156,34 @@ def _published_significance(share: float, significance: float, k: int) -> float:
         if high[1] - middle[1] == 1 and middle[1] - low[1] == 1:
             return nearest(middle, low, high)
     return middle[0]
+
+
+def filled(flags: list[bool], table: list[int]) -> list[int]:
+    """Fill one list by a table: the next protected item where one is due, else the next item.
+
+    Parameters
+    ----------
+    flags : list of bool
+        Which items are protected, from the best down.
+    table : list of int
+        The least number of protected items in the first 1, 2, … places.
+
+    Returns
+    -------
+    list of int
+        The items' places in ``flags``, in their new order.
+    """
+    waiting = [place for place, flag in enumerate(flags) if flag]
+    others = [place for place, flag in enumerate(flags) if not flag]
+    waiting.append(len(flags))  # behind all others, which an empty list thus leaves the place to
+    others.append(len(flags))
+    out: list[int] = []
+    a = b = 0
+    for least in table[: len(flags)]:
+        if waiting[a] < others[b] or (a < least and a < len(waiting) - 1):
+            out.append(waiting[a])
+            a += 1
+        else:
+            out.append(others[b])
+            b += 1
+    return out + sorted([*waiting[a:-1], *others[b:-1]])

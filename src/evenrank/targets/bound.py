@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.centering import centered
+
+BLOCK = 1 << 14  # numbers that are worked on together
 
 
 def sigmoid_slope(scores: NDArray[Any]) -> NDArray[Any]:
@@ -27,6 +30,10 @@ class BoundTarget:
         """Turn a slope u in v into the slope Jᵀ u in the scores, through everything that v depends on."""
         raise NotImplementedError
 
+    def at(self, scores: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
+        """Compute v, and what turns a slope in v into one in these scores, for less work than one after the other."""
+        return self.value(scores), lambda slope: self.pull_back(scores, slope)
+
     def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Bound how fast each row's v moves and bends while no score moves by more than 1.
 
@@ -35,11 +42,30 @@ class BoundTarget:
         raise NotImplementedError
 
 
-class Rowwise(BoundTarget):
-    """v of a row depends on its own score alone."""
+def sigmoid_and_slope(scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Compute the sigmoid and its derivative without overflow, from one exponential."""
+    value, slope = np.empty_like(scores), np.empty_like(scores)
+    # Few rows at a time stay in the processor's cache; long temporaries would cost more than the arithmetic.
+    step = max(1, BLOCK // max(1, scores[:1].size))
+    for start in range(0, len(scores), step):
+        part = scores[start : start + step]
+        small = np.abs(part)
+        np.exp(np.negative(small, out=small), out=small)
+        whole = 1 + small
+        np.divide(np.where(part >= 0, np.asarray(1, small.dtype), small), whole, out=value[start : start + step])
+        np.divide(small, np.multiply(whole, whole, out=whole), out=slope[start : start + step])
+    return value, slope
 
-    def __init__(self, value: Any, first: Any, second: Any) -> None:
-        self._value, self._first, self._second = value, first, second
+
+class Rowwise(BoundTarget):
+    """v of a row depends on its own score alone; ``both`` gives v and its first derivative."""
+
+    def __init__(self, value: Any, first: Any, second: Any, both: Any) -> None:
+        self._value, self._first, self._second, self._both = value, first, second, both
+
+    def at(self, scores: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
+        value, first = self._both(scores)
+        return value, lambda slope: np.asarray(first * slope)
 
     def value(self, scores: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(self._value(scores))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenrank.checks import check_k, check_number, choose
 from evenrank.losses import sigmoid
-from evenrank.targets.bound import BoundTarget, Centered, Rowwise, sigmoid_slope
+from evenrank.targets.bound import BoundTarget, Centered, Rowwise, sigmoid_and_slope, sigmoid_slope
 from evenrank.targets.lists import SoftExposure, SoftTopK
 
 
@@ -56,7 +56,7 @@ TARGETS = {
         Target(
             "score",
             "the score itself, as in the paper",
-            lambda *_: Rowwise(lambda s: s, np.ones_like, np.zeros_like),
+            lambda *_: Rowwise(lambda s: s, np.ones_like, np.zeros_like, lambda s: (s, 1)),
             linear=True,
         ),
         Target(
@@ -69,7 +69,7 @@ TARGETS = {
         Target(
             "probability",
             "sigmoid of the score",
-            lambda *_: Rowwise(sigmoid, sigmoid_slope, _probability_bend),
+            lambda *_: Rowwise(sigmoid, sigmoid_slope, _probability_bend, sigmoid_and_slope),
         ),
         Target(
             "topk",

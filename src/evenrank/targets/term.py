@@ -54,8 +54,10 @@ class FairnessTerm:
 
     def value_and_gradient(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Compute `value` and `gradient` in one pass."""
-        gaps = self.contrast.gaps(self.target.value(scores))
-        return self._value(gaps), self._gradient(scores, gaps)
+        value, pull_back = self.target.at(scores)
+        gaps = self.contrast.gaps(value)
+        slope = self.contrast.pull_back(self._slope(gaps)).astype(scores.dtype, copy=False)
+        return self._value(gaps), pull_back(slope)
 
     def hessian_diagonal(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Compute a positive diagonal that bounds the Hessian, of the scores' shape.

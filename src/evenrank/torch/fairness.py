@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.checks import choose
-from evenrank.contrasts import ACROSS, Contrast, Pairs
+from evenrank.contrasts import ACROSS, Contrast
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
@@ -17,17 +17,21 @@ from evenrank.labels import group_rows
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.row_checks import unmasked
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
+from evenrank.torch.batch_rows import pooled, unpadded
 from evenrank.torch.losses import Tensor, check_rows
+from evenrank.torch.running_means import Averaged, Memory
 
 torch: Any = require("torch")
+PADDING = -1e8  # scores at or below it are no items' own
 
 
 class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
     """Γ of the scores of a batch, to be added to any loss: ``loss + alpha * fairness(scores, relevance, group, qid)``.
 
-    The formula and its gradient are those of `evenrank.targets.FairnessTerm`, worked out in float64 on the CPU, so the
-    scores of a batch go there and their gradient comes back; any device and floating type will do. A pair of groups
-    that the batch lacks is dropped (a stratum of equalized odds keeps its ½); a batch with nothing to compare gives 0.
+    The formula and its gradient are those of `evenrank.targets.FairnessTerm`, worked out on the CPU in float64 (target
+    "exposure" of shorter scores in float32), so the scores of a batch go there and their gradient comes back; any
+    device and floating type will do. A pair of groups that the batch lacks is dropped (a stratum of equalized odds
+    keeps its ½); a batch with nothing to compare gives 0.
 
     Parameters
     ----------
@@ -108,13 +112,14 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         *,
         sample_weight: Tensor | None = None,
         strata: Any = None,
+        mask: Tensor | None = None,
     ) -> Tensor:
-        """Give Γ of a batch.
+        """Give Γ of a batch: of rows with their queries, or of padded lists with a mask.
 
         Parameters
         ----------
         scores : Tensor
-            (n,) or (n, models).
+            (n,) or (n, models); or lists, (B, L), with relevance, group and weights of that shape and no ``qid``.
         relevance : Tensor
             (n,).
         group : Tensor
@@ -125,17 +130,33 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             (n,), weighs a row in its group's mean.
         strata : array-like, optional
             (strata, n) of booleans: the masks of a notion that looks at features, which a batch lacks.
+        mask : Tensor, optional
+            Of lists: (B, L) of booleans, false where a list is padded; what stands there does not matter. Without a
+            mask every place counts, and scores that look like padding (−1e8 and below) are refused.
 
         Returns
         -------
         Tensor
             A scalar, or (models,).
         """
+        if relevance.ndim == 2 or mask is not None:
+            scores, relevance, group, qid, sample_weight = unpadded(
+                scores, relevance, group, qid, sample_weight, strata, mask
+            )
         check_rows(scores, relevance=relevance, group=group, qid=qid, sample_weight=sample_weight)
         if not len(scores):
             return scores.sum(dim=0)
-        numbers = scores.detach().to("cpu", torch.float64).numpy()
-        if not np.isfinite(numbers).all():
+        # Pairs of items are many: those of short scores are compared in single precision.
+        single = self.target == "exposure" and scores.dtype != torch.float64
+        numbers = scores.detach().to("cpu", torch.float32 if single else torch.float64).numpy()
+        low = float(numbers.min())
+        # Half precision reaches −∞ on its own.
+        if low <= PADDING and (low > -np.inf or scores.dtype in (torch.float32, torch.float64)):
+            raise DataError(
+                f"scores must be those of items; {low:g} looks like padding. Leave padded places out, or pass lists "
+                "(B, L) with mask=."
+            )
+        if not (np.isfinite(low) and np.isfinite(numbers.max())):
             # A step that overflowed: the loss is NaN too, and a gradient scaler skips the step.
             return (scores * torch.nan).sum(dim=0)
         order, data = self._batch(_numpy(relevance), _codes(_numpy(group)), None if qid is None else _numpy(qid))
@@ -158,10 +179,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         """The rows as data without features, and the order they were brought into."""
         n = len(relevance)
         order, ptr, ids = None, np.array([0, n]), np.zeros(1, np.int64)
-        if not self._by_query:
-            # Queries do not matter; rows that stand by group need no sorting when the contrast is made of them.
-            order = np.argsort(group.astype(np.int16), kind="stable")
-        elif qid is not None:
+        if self._by_query and qid is not None:
             order, ptr, ids = group_rows(qid)
         if order is not None:
             relevance, group = relevance[order], group[order]
@@ -179,95 +197,23 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         )
 
     def _term(self, notion: Notion, data: RankingData) -> FairnessTerm:
-        cells = Cells.of(notion, data)
         if self.scope == "per_query":
-            contrast = cells.contrast(unit=data.query_of_row, n_units=data.n_queries, across=self.across)
+            contrast = Cells.of(notion, data).contrast(
+                unit=data.query_of_row, n_units=data.n_queries, across=self.across
+            )
         else:
-            contrast = cells.contrast(across=self.across)
+            contrast = pooled(notion, data, self.across)
         if self.momentum is not None and self.training:
             contrast = Averaged(contrast, self._memory)
-        bound = bind_target(self.target, data.query_ptr, k=self.k, temperature=self.temperature)
+        target = TARGETS[self.target]
+        temperature = (target.temperature or 1.0) if self.temperature is None else float(self.temperature)
+        bound = target.bind(data.query_ptr, self.k, temperature, 0.0)
         by_model = np.ndim(self.smoothing) > 0
         return (
             SmoothedByModel(contrast, bound, self.smoothing)
             if by_model
             else FairnessTerm(contrast, bound, self.smoothing)
         )
-
-
-class Memory:
-    """Sums of weights and of values in each (stratum, group) cell, in which earlier batches weigh less and less.
-
-    Parameters
-    ----------
-    momentum : float
-        The weight of earlier batches against the current one.
-    """
-
-    def __init__(self, momentum: float) -> None:
-        self.momentum = momentum
-        self.weight: NDArray[np.float64] = np.zeros((0, 1, 0))
-        self.total: NDArray[Any] | None = None
-
-    @property
-    def groups(self) -> int:
-        """The number of groups in the batches so far."""
-        return int(self.weight.shape[2])
-
-    def add(self, weight: NDArray[Any]) -> None:
-        """Count a batch's rows, with room for new groups.
-
-        Parameters
-        ----------
-        weight : ndarray
-            The weight of each cell, (strata, 1, groups).
-        """
-        if self.total is not None and self.groups < weight.shape[2]:
-            more = [(0, 0), (0, 0), (0, weight.shape[2] - self.groups)]
-            tables = self.total.reshape(*self.weight.shape, -1)
-            models = self.total.shape[1:]
-            self.total = np.pad(tables, [*more, (0, 0)]).reshape(-1, *models)
-            self.weight = np.pad(self.weight, more)
-        self.weight = self.momentum * self.weight + weight if self.total is not None else weight
-
-    def means(self, means: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
-        """Give the running means of the cells, this batch included.
-
-        Parameters
-        ----------
-        means : ndarray
-            The batch's means, (cells,) or (cells, models).
-        weight : ndarray
-            The weight of each cell in the batch.
-
-        Returns
-        -------
-        ndarray
-            The shape of ``means``.
-        """
-        column = (-1,) if means.ndim == 1 else (-1, 1)
-        new = means * weight.reshape(column)
-        if self.total is not None and self.total.shape != new.shape:
-            raise ConfigError("the number of models changed from one batch to the next. Call reset() in between.")
-        self.total = new if self.total is None else self.momentum * self.total + new
-        return np.asarray(self.total / np.maximum(self.weight, np.finfo(float).tiny).reshape(column))
-
-
-class Averaged(Contrast):
-    """A batch's contrast that compares running means; slopes go to the rows of the batch as without momentum."""
-
-    def __init__(self, batch: Contrast, memory: Memory) -> None:
-        memory.add(batch.cell_weight)
-        self.cells, self.cell_weight, self.memory = batch.cells, batch.cell_weight, memory
-        self.pairs = Pairs.of(memory.weight, across=batch.pairs.across)
-
-    def means(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Give the running means of the cells, (cells,) or (cells, models), with these values (n,) or (n, models)."""
-        return self.memory.means(super().means(values), self.cell_weight)
-
-    def gaps(self, values: NDArray[Any]) -> NDArray[Any]:
-        means = self.means(values)  # once: each call counts as a batch
-        return np.asarray(means[self.pairs.a] - means[self.pairs.b])
 
 
 class SmoothedByModel(FairnessTerm):

@@ -59,6 +59,9 @@ class FairNeuralRanker(BaseRanker):
         The number of queries in a batch.
     learning_rate, weight_decay : float
         Adam's.
+    impute : str, optional
+        "mean" or "median" of the training rows stands for missing values, and categories become columns of 0 and 1; by
+        default neither may occur. See `evenrank.rankers.imputing.Imputer`.
     relevance_threshold : float
         Relevance at or above it counts as relevant.
     random_state : int, RandomState or None
@@ -108,6 +111,7 @@ class FairNeuralRanker(BaseRanker):
         batch_queries: int = 100,
         learning_rate: float = 0.003,
         weight_decay: float = 0.0,
+        impute: str | None = None,
         relevance_threshold: float = 1.0,
         random_state: Any = 0,
         device: str | None = None,
@@ -127,6 +131,7 @@ class FairNeuralRanker(BaseRanker):
         self.batch_queries = batch_queries
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
+        self.impute = impute
         self.relevance_threshold = relevance_threshold
         self.random_state = random_state
         self.device = device
@@ -176,8 +181,7 @@ class FairNeuralRanker(BaseRanker):
         self.alpha_ = float(strengths[chosen])
         self.n_iter_ = taken
         self.feature_names_, self.group_names_ = data.feature_names, data.group_names
-        self._remember_features(data.feature_names)
-        self.violation_ = top_violation(self.predict(data), data, spec)
+        self.violation_ = top_violation(self._scores(data), data, spec)
         return self
 
     def predict(self, X: Any, sensitive_features: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -194,6 +198,10 @@ class FairNeuralRanker(BaseRanker):
             Scores, (n,), in the order of the rows.
         """
         data = self._rows_to_score(X, reorder=True)
+        return self._scores(data)
+
+    def _scores(self, data: RankingData) -> NDArray[np.float64]:
+        """Scores of rows that are filled, (n,), in the caller's order."""
         return data.to_caller(_scores_of(self.networks_, data, self.feature_names_)[:, 0])
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -207,7 +215,8 @@ class FairNeuralRanker(BaseRanker):
         self._check_fitted("save")
         content = {"features": list(self.feature_names_), "layers": encode(self.networks_), "alpha": self.alpha_}
         scaling = {"center": self.networks_.center.tolist(), "spread": self.networks_.spread.tolist()}
-        model_file.write(model_file.header(self) | content | scaling, path)
+        imputer = {} if self.imputer_ is None else {"imputer": self.imputer_.content()}
+        model_file.write(model_file.header(self) | content | scaling | imputer, path)
 
     @classmethod
     def from_content(cls, content: dict[str, Any], name: str) -> FairNeuralRanker:
@@ -222,7 +231,7 @@ class FairNeuralRanker(BaseRanker):
         except ValueError as error:
             raise DataError(f"{name}: the weights are missing or damaged ({error}). Was it cut short?") from None
         ranker.feature_names_, ranker.group_names_ = features, groups
-        ranker._remember_features(features)
+        ranker._take_imputer(content, name)
         return ranker
 
     # ------------------------------------------------------------------ training
@@ -244,6 +253,7 @@ class FairNeuralRanker(BaseRanker):
         check_number(self.weight_decay, "weight_decay", least=0)
         check_number(self.smoothing, "smoothing", least=0)
         seed = seed_of(self.random_state)
+        data.need_numbers("a network")
         if data.n_features == 0:
             raise DataError("training needs at least one feature; the data has none.")
         if alphas.any():
@@ -314,4 +324,6 @@ def train_scores(
 
 def _scores_of(networks: Networks, data: RankingData, names: tuple[str, ...]) -> NDArray[np.float64]:
     """(n, models) in stored order, features matched with those of training."""
-    return networks.score_data(data, match_features(data, names))
+    columns = match_features(data, names)
+    data.need_numbers("a network", np.array(data.feature_names, object)[columns])
+    return networks.score_data(data, columns)
