@@ -1,0 +1,3 @@
+"""ONNX (to be written)."""
+from typing import Any
+def run(definition: Any, values: Any) -> Any: ...
