@@ -85,7 +85,9 @@ def read_model(text: str) -> Stored:
     forest = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
     used = forest["iteration_indptr"][rounds if best is None else int(best) + 1]
     trees = tuple(_as_tree(tree) for tree in forest["trees"][:used])
-    return Stored(n_features, names, str(name), trees, len(forest["trees"]) - used, base, drop=booster["name"] == "dart")
+    return Stored(
+        n_features, names, str(name), trees, len(forest["trees"]) - used, base, drop=booster["name"] == "dart"
+    )
 
 
 def _as_tree(tree: dict[str, Any]) -> Tree:

@@ -71,9 +71,7 @@ def emulate(
     if engine == "vespa":
         if evaluator is not None:
             choose(evaluator, vespa.EVALUATORS, what="evaluator")
-        return _caller(
-            vespa.emulate(definition, values, features=names, evaluator=evaluator, kind=model_type), rows
-        )
+        return _caller(vespa.emulate(definition, values, features=names, evaluator=evaluator, kind=model_type), rows)
     if engine == "onnx":
         return _caller(onnx_model.run(definition, values), rows)
     small = cast(values)
@@ -123,7 +121,9 @@ def matrix(rows: Any, features: Sequence[str] | None) -> tuple[NDArray[np.float6
         place = {name: column for column, name in enumerate(rows.feature_names)}
         absent = next((name for name in names if name not in place), None)
         if absent is not None and rows.n_features != len(names):
-            raise DataError(f"the rows have no feature {absent!r}. Give rows that have the model's {len(names)} features.")
+            raise DataError(
+                f"the rows have no feature {absent!r}. Give rows that have the model's {len(names)} features."
+            )
         columns = [place[name] for name in names] if absent is None else slice(None)
         return np.asarray(rows.features[:, columns], np.float64), names
     if hasattr(rows, "columns"):
@@ -133,7 +133,9 @@ def matrix(rows: Any, features: Sequence[str] | None) -> tuple[NDArray[np.float6
         names = list(map(str, frame.columns if features is None else features))
         absent = next((name for name in names if name not in frame.columns), None)
         if absent is not None:
-            raise DataError(f"the rows have no column {absent!r}. Give rows that have the model's {len(names)} features.")
+            raise DataError(
+                f"the rows have no column {absent!r}. Give rows that have the model's {len(names)} features."
+            )
         return _numbers([frame[name].to_list() for name in names]).T, names
     values = _numbers(rows)
     if values.ndim != 2:

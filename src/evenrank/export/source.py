@@ -230,7 +230,9 @@ def _lightgbm(text: str, names: Sequence[str] | None) -> Described:
             f"predict puts a function on the sum of this model (objective {stored.objective!r}). {IN_A_RANKER}"
         )
     if stored.average:
-        raise ConfigError("this LightGBM model averages its trees, which no engine here does. Train with boosting gbdt.")
+        raise ConfigError(
+            "this LightGBM model averages its trees, which no engine here does. Train with boosting gbdt."
+        )
     features = _names(names, stored)
     for number, tree in enumerate(stored.trees):
         if tree.linear:
@@ -253,7 +255,9 @@ def _names(ours: Sequence[str] | None, stored: Stored) -> tuple[str, ...]:
 
 def _not_empty(scorer: Scorer) -> Any:
     if not scorer.features:
-        raise ConfigError("the model has no feature, and an engine's feature set must have one. Train it with features.")
+        raise ConfigError(
+            "the model has no feature, and an engine's feature set must have one. Train it with features."
+        )
     return scorer
 
 
@@ -277,7 +281,9 @@ def _forest(
         raise ConfigError("the model has no tree to export. Train it for at least one round.")
     orders = [_from_root(tree) for tree in stored.trees]
     starts = np.cumsum([0, *map(len, orders)])
-    parts: dict[str, list[Any]] = {name: [] for name in ("feature", "at_most", "left", "right", "missing_left", "value")}
+    parts: dict[str, list[Any]] = {
+        name: [] for name in ("feature", "at_most", "left", "right", "missing_left", "value")
+    }
     for tree, order, (start, _), at_most, goes_left in zip(
         stored.trees, orders, pairwise(starts), thresholds, missing, strict=True
     ):

@@ -90,7 +90,10 @@ class Growing:
         """Give the nodes, thresholds and leaves in the engine's width; what has no way ends in a leaf of NaN."""
         nowhere = self.leaf(np.nan)
         children = np.array(self.children, np.int64)
-        way = [nowhere if left is None else pair[not left] for left, pair in zip(self.missing_left, self.children, strict=True)]
+        way = [
+            nowhere if left is None else pair[not left]
+            for left, pair in zip(self.missing_left, self.children, strict=True)
+        ]
         with np.errstate(over="ignore"):
             threshold, value = (np.array(part, np.float64).astype(width) for part in (self.threshold, self.value))
         feature = np.array(self.feature, np.int64)

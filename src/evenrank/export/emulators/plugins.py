@@ -114,7 +114,9 @@ def _normalized(rows: Floats, features: Sequence[str], normalizers: Mapping[str,
     out = rows.copy()
     for name, normalizer in normalizers.items():
         accept(name in features, f"the normalizer's feature {name!r} is not in the set")
-        accept(isinstance(normalizer, Mapping) and len(normalizer) == 1, f"the normalizer of {name!r} must be of one kind")
+        accept(
+            isinstance(normalizer, Mapping) and len(normalizer) == 1, f"the normalizer of {name!r} must be of one kind"
+        )
         kind, settings = next(iter(normalizer.items()))
         low, width = _scale(kind, settings, name)
         column = list(features).index(name)

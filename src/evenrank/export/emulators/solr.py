@@ -30,7 +30,9 @@ ACTIVATIONS = {
 }
 
 
-def emulate(definition: Any, rows: Floats, *, features: Sequence[str] | None = None, version: str | None = None) -> Floats:
+def emulate(
+    definition: Any, rows: Floats, *, features: Sequence[str] | None = None, version: str | None = None
+) -> Floats:
     """Score rows as Solr does.
 
     Parameters
@@ -97,7 +99,9 @@ def _scale(norm: Any) -> tuple[np.float32, np.float32] | None:
         return None
     if norm.get("class") == STANDARD:
         given = fields(params, "a StandardNormalizer", (), ("avg", "std"))
-        mean, deviation = (np.float32(_text_number(given.get(key, text), key)) for key, text in (("avg", "0"), ("std", "1")))
+        mean, deviation = (
+            np.float32(_text_number(given.get(key, text), key)) for key, text in (("avg", "0"), ("std", "1"))
+        )
         accept(deviation > 0, "std must be above 0")
         return mean, deviation
     accept(norm.get("class") == MIN_MAX, f"there is no class {norm.get('class')!r}")
@@ -113,7 +117,9 @@ def _normalized(values: Floats, scales: Sequence[Any], *, skip_missing: bool) ->
         for column, scale in enumerate(scales):
             if scale is not None:
                 scaled = (values[:, column] - scale[0]) / scale[1]
-                out[:, column] = np.where(np.isnan(values[:, column]), values[:, column], scaled) if skip_missing else scaled
+                out[:, column] = (
+                    np.where(np.isnan(values[:, column]), values[:, column], scaled) if skip_missing else scaled
+                )
     return out
 
 
