@@ -57,7 +57,7 @@ def checked_model(text: str, n_features: int) -> str:
 
 
 def read_model(text: str) -> Stored:
-    """Read the trees or weights of XGBoost's JSON model, with the checks of `checked_model` for all that decides scores.
+    """Read the trees or weights of XGBoost's JSON model, all that decides scores checked as in `checked_model`.
 
     Parameters
     ----------

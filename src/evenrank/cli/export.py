@@ -15,7 +15,7 @@ from evenrank.errors import ConfigError
 from evenrank.export import ENGINES, WRITERS, Checked, Exported, check, fastar_table
 from evenrank.export.exported import FASTAR, FILES
 from evenrank.export.nested import pretty
-from evenrank.export.prepare import AUTO, NAN, ZERO
+from evenrank.export.prepare import AUTO, NAN, PLAIN, ZERO
 from evenrank.export.source import open_model
 from evenrank.quiet import quiet
 
@@ -40,8 +40,8 @@ def export(
     missing: Annotated[
         str | None,
         typer.Option(
-            help=f"Trees send a missing value: {NAN} (as in training) or {ZERO} (where 0 goes); refused where the engine "
-            f"cannot.  [default: {NAN}, with a warning]"
+            help=f"Trees send a missing value: {NAN} (as in training) or {ZERO} (where 0 goes); refused where the "
+            f"engine cannot.  [default: {NAN}, with a warning]"
         ),
     ] = None,
     shift: Annotated[
@@ -53,7 +53,8 @@ def export(
         ),
     ] = None,
     rename: Annotated[
-        list[str] | None, typer.Option(help="A feature's name in the engine, as OLD=NEW; repeatable.")
+        list[str] | None,
+        typer.Option(help="A feature's name in the engine, as OLD=NEW, repeatable; or plain: letters, digits, _."),
     ] = None,
     group_field: Annotated[
         str, typer.Option(help="The engine's field of the group, where the model adds an offset per group.")
@@ -101,9 +102,7 @@ def export(
         with_groups = bool(exported.prepared.groups or exported.prepared.offsets)
         data, _ = common.read_ranked_rows(
             rows,
-            {
-                "features": f"{model} was trained with it: check on rows that have the {len(exported.features)} features."
-            },
+            {"features": f"{model} was trained with it: check on rows that have all its features."},
             optional=["relevance", *([] if with_groups else ["group"])],
             query=query,
             item=item,
@@ -134,8 +133,10 @@ def export(
     _show(exported, checked, out, [file.name for file in files])
 
 
-def _renamed(texts: list[str]) -> dict[str, str]:
+def _renamed(texts: list[str]) -> dict[str, str] | str:
     """Features by their old names, which may have equals signs; the engine's have none."""
+    if texts == [PLAIN]:
+        return PLAIN
     pairs = [text.rpartition("=") for text in texts]
     for text, (old, _, new) in zip(texts, pairs, strict=True):
         if not (old and new):
@@ -151,8 +152,8 @@ def _show(exported: Exported, checked: Checked | None, out: Path, files: list[st
         show.line("Not checked: give rows with --check.")
         return
     show.line(
-        f"Checked on {checked.rows:,} rows of {checked.queries:,} queries: scores differ by {checked.largest_difference:.2g} "
-        f"at most (largest score {checked.largest_score:.3g})."
+        f"Checked on {checked.rows:,} rows of {checked.queries:,} queries: scores differ by "
+        f"{checked.largest_difference:.2g} at most (largest score {checked.largest_score:.3g})."
     )
     for k, count in checked.lists.items():
         swapped = f" Swapped items are {checked.largest_swap:.2g} apart at most." if count else ""

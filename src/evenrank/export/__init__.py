@@ -1,8 +1,8 @@
 """Rankers into production: written for search engines and runtimes, and checked in the engine's own arithmetic.
 
 Each ``to_…`` takes a ranker of evenrank, of LightGBM or of XGBoost and gives an `Exported`: the model's definition, its
-feature set and the upload request. `Exported.score` and `emulate` give the scores that the engine will give, bit for bit
-with the widths, comparisons and rules for missing values that it has; `check` compares them with ``predict``.
+feature set and the upload request. `Exported.score` and `emulate` give the scores that the engine will give, with its
+widths of numbers, its comparisons and its rules for missing values; `check` compares them with ``predict``.
 """
 
 from evenrank.export.check import Checked, check

@@ -21,12 +21,14 @@ def cast(values: Any) -> Floats:
 
 def above(values: Any) -> Floats:
     """Give the next 32-bit number upwards: x ≤ t of 32-bit numbers is x < above(t)."""
-    return np.nextafter(np.asarray(values, np.float32), np.float32(np.inf))
+    with np.errstate(over="ignore"):
+        return np.nextafter(np.asarray(values, np.float32), np.float32(np.inf))
 
 
 def below(values: Any) -> Floats:
     """Give the next 32-bit number downwards: x < t of 32-bit numbers is x ≤ below(t)."""
-    return np.nextafter(np.asarray(values, np.float32), np.float32(-np.inf))
+    with np.errstate(over="ignore"):
+        return np.nextafter(np.asarray(values, np.float32), np.float32(-np.inf))
 
 
 def lightgbm_at_most(thresholds: NDArray[np.float64]) -> Floats:

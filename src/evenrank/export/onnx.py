@@ -19,7 +19,7 @@ def to_onnx(
     version: str | None = None,
     missing: str | None = None,
     shift: float | str | None = None,
-    rename: Mapping[str, str] | None = None,
+    rename: Mapping[str, str] | str | None = None,
     group_field: str = "group",
 ) -> Exported:
     """Write a ranker as an ONNX file, which onnxruntime and Vespa run; see `to_opensearch`.

@@ -31,7 +31,7 @@ def to_opensearch(
     version: str | None = None,
     missing: str | None = None,
     shift: float | str | None = None,
-    rename: Mapping[str, str] | None = None,
+    rename: Mapping[str, str] | str | None = None,
     group_field: str = "group",
 ) -> Exported:
     """Write a ranker for OpenSearch's learning-to-rank plugin.
@@ -50,8 +50,8 @@ def to_opensearch(
         None is "nan" with a warning where the engine cannot.
     shift : float or "auto", optional
         A number to add to every score; "auto" is what makes the smallest score that trees can give 0.
-    rename : mapping of str to str, optional
-        The model's name of a feature → the engine's.
+    rename : mapping of str to str or "plain", optional
+        The model's name of a feature → the engine's; "plain" makes all names letters, digits and underscores.
     group_field : str
         The field that holds an item's group, where the model adds an offset per group.
 
@@ -84,7 +84,7 @@ def to_elasticsearch(
     version: str | None = None,
     missing: str | None = None,
     shift: float | str | None = None,
-    rename: Mapping[str, str] | None = None,
+    rename: Mapping[str, str] | str | None = None,
     group_field: str = "group",
 ) -> Exported:
     """Write a ranker for Elasticsearch's learning-to-rank plugin; see `to_opensearch`.
@@ -109,7 +109,7 @@ def to_ranklib(
     version: str | None = None,
     missing: str | None = None,
     shift: float | str | None = None,
-    rename: Mapping[str, str] | None = None,
+    rename: Mapping[str, str] | str | None = None,
     group_field: str = "group",
 ) -> Exported:
     """Write trees as RankLib's XML, which both plugins take as ``model/ranklib``; see `to_opensearch`.
@@ -143,7 +143,7 @@ def _prepared(
     name: str,
     missing: str | None,
     shift: float | str | None,
-    rename: Mapping[str, str] | None,
+    rename: Mapping[str, str] | str | None,
     group_field: str,
 ) -> Prepared:
     return prepare(

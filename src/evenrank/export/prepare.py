@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from evenrank.export.model import Forest, Linear, Network, Scorer
 from evenrank.export.source import describe
 
 NAN, ZERO = "nan", "zero"
-AUTO = "auto"
+AUTO, PLAIN = "auto", "plain"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 
 
@@ -73,7 +74,7 @@ def prepare(
     name: str,
     missing: str | None,
     shift: float | str | None,
-    rename: Mapping[str, str] | None,
+    rename: Mapping[str, str] | str | None,
     group_field: str,
     group_feature: Callable[[str, Any, int], str] | None,
     check_name: Callable[[str], str | None] = lambda name: None,
@@ -104,7 +105,7 @@ def prepare(
         choose(missing, (NAN, ZERO), what="missing")
     described = describe(model)
     columns = described.features
-    renamed = _renamed(columns, rename or {})
+    renamed = plain_names(columns, check_name) if rename == PLAIN else _renamed(columns, rename or {})
     scorer = replace(described.scorer, features=renamed)
     scorer = _plus(scorer, described.unknown)
     offsets = {label: number - described.unknown for label, number in described.offsets.items()}
@@ -120,10 +121,12 @@ def prepare(
     for number, feature in enumerate(scorer.features):
         wrong = check_name(feature) if feature.strip() and feature.isprintable() else "it is empty or not printable"
         if wrong:
-            way = "--rename 'OLD=NEW' (rename=)" if number < len(columns) else "--group-field (group_field=)"
-            raise ConfigError(
-                f"{engine} cannot take the feature {feature!r}: {wrong}. Give it another name with {way}."
+            way = (
+                "--rename 'OLD=NEW' or --rename plain (rename=)"
+                if number < len(columns)
+                else "--group-field (group_field=)"
             )
+            raise ConfigError(f"{engine} cannot take the feature {feature!r}: {wrong}. Rename it with {way}.")
     if len(set(scorer.features)) < len(scorer.features):
         twice = next(feature for feature in scorer.features if scorer.features.count(feature) > 1)
         raise ConfigError(f"two features would be called {twice!r}. Give each another name with --rename (rename=).")
@@ -143,7 +146,24 @@ def prepare(
     return Prepared(scorer, columns, groups, offsets, name, group_field, added, missing, tuple(notes))
 
 
-def _renamed(columns: tuple[str, ...], rename: Mapping[str, str]) -> tuple[str, ...]:
+def plain_names(names: Sequence[str], wrong: Callable[[str], str | None] = lambda name: None) -> tuple[str, ...]:
+    """Make names of letters, digits and underscores, each once and none of them ``wrong`` for the engine.
+
+    >>> plain_names(["price", "own housing=yes", "own housing=no", "own_housing_no", "2nd"])
+    ('price', 'own_housing_yes', 'own_housing_no', 'own_housing_no_2', 'f_2nd')
+    """
+    plain: list[str] = []
+    for name in names:
+        base = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "f"
+        base = f"f_{base}" if not base[0].isalpha() or wrong(base) else base
+        tried = (base if number == 1 else f"{base}_{number}" for number in count(1))
+        plain.append(next(name for name in tried if name not in plain))
+    return tuple(plain)
+
+
+def _renamed(columns: tuple[str, ...], rename: Mapping[str, str] | str) -> tuple[str, ...]:
+    if isinstance(rename, str):
+        raise ConfigError(f"rename must be {PLAIN!r}, or the new name of each feature to rename; got {rename!r}.")
     strange = next((name for name in rename if name not in columns), None)
     if strange is not None:
         raise ConfigError(f"rename names {strange!r}, which is no feature of the model. Check the spelling.")

@@ -135,8 +135,8 @@ def solr(version: str | None, prepared: Prepared, kind: str, files: Mapping[str,
         "where a feature is computed otherwise. Names must stay",
         "a normalizer in model.json that scales by a power of 2 makes a threshold exact that Solr cannot reach "
         "otherwise. Leave it where it is",
-        "a model's name that is in use is refused: delete the model first, or export it under another --name. Models take "
-        "effect after a reload",
+        "a model's name that is in use is refused: delete the model first, or export it under another --name. Models "
+        "take effect after a reload",
         "scores may be negative, and come out as they are",
         *prepared.notes,
     ]
@@ -162,8 +162,8 @@ def vespa(prepared: Prepared, kind: str, files: Mapping[str, Any]) -> str:
     own = {"model.json": f"the model; copy it to `models/{prepared.name}.json` of the application"}
     copy = [f"cp model.json APPLICATION/models/{prepared.name}.json"] if "model.json" in files else []
     notes = [
-        "attributes that are features must be of type float, as the model was written for 32-bit values; a missing value "
-        "of such an attribute is NaN",
+        "attributes that are features must be of type float, as the model was written for 32-bit values; a missing "
+        "value of such an attribute is NaN",
         "scores may be negative, and come out as they are",
         *prepared.notes,
     ]

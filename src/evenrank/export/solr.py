@@ -30,7 +30,7 @@ def to_solr(
     version: str | None = None,
     missing: str | None = None,
     shift: float | str | None = None,
-    rename: Mapping[str, str] | None = None,
+    rename: Mapping[str, str] | str | None = None,
     group_field: str = "group",
 ) -> Exported:
     """Write a ranker for Solr's learning-to-rank module; see `to_opensearch`.

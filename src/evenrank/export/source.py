@@ -12,19 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.lightgbm_text import read_text
-from evenrank.boosting.trees import AS_ZERO, ZERO_IS_MISSING, Stored, Tree
+from evenrank.boosting.trees import AS_ZERO, ZERO_IS_MISSING, Damaged, Stored, Tree
 from evenrank.boosting.xgboost_json import read_model
 from evenrank.errors import ConfigError, DataError
 from evenrank.export.float32 import Floats, below, cast, lightgbm_at_most
 from evenrank.export.model import Described, Forest, Linear, Network, Scorer
 from evenrank.methods.load import load
 from evenrank.methods.reranked import RerankedRanker
+from evenrank.rankers import model_file
 from evenrank.rankers.matching import unnamed
 from evenrank.rerankers.offset import GroupOffset
 
 # Objectives of which predict gives the sum of the trees as it is.
 LIGHTGBM_PLAIN = ("", "lambdarank", "rank_xendcg", "regression", "regression_l1", "huber", "fair", "quantile", "mape")
 XGBOOST_PLAIN = ("rank:ndcg", "rank:map", "rank:pairwise", "reg:squarederror", "reg:absoluteerror", "binary:logitraw")
+BOOSTED = {"FairLGBMRanker": "lightgbm", "FairXGBRanker": "xgboost"}
 IN_A_RANKER = "Export a model of lambdarank or rank:ndcg, or one trained with an objective of your own."
 
 
@@ -55,7 +57,10 @@ def describe(model: Any) -> Described:
         return _reranked(model)
     libraries = {base.__module__.partition(".")[0] for base in type(model).__mro__}
     if "lightgbm" in libraries:
-        return _lightgbm(_text_of(model, "booster_"), getattr(model, "feature_names_", None))
+        try:
+            return _lightgbm(_text_of(model, "booster_"), getattr(model, "feature_names_", None))
+        except Damaged as error:
+            raise ConfigError(f"this LightGBM model cannot be exported: {error}.") from None
     if "xgboost" in libraries:
         return _xgboost(model)
     if hasattr(model, "networks_"):
@@ -119,12 +124,21 @@ def _kind_of(path: Path) -> tuple[str, str]:
 
 def _of_file(path: Path) -> Described:
     kind, text = _kind_of(path)
-    return describe(load(path)) if kind == "evenrank" else _of_text(kind, text, path)
+    names = None
+    if kind == "evenrank":
+        content = model_file.read(path)
+        kind = BOOSTED.get(str(content.get("kind")), "")
+        if not kind:
+            return describe(load(path))
+        # The library is not needed to read its trees.
+        text = model_file.need(content, "model", str, name=path.name)
+        names = model_file.names(content, "features", name=path.name)
+    return _of_text(kind, text, path, names)
 
 
-def _of_text(kind: str, text: str, path: Path) -> Described:
+def _of_text(kind: str, text: str, path: Path, names: Sequence[str] | None = None) -> Described:
     try:
-        return _lightgbm(text, None) if kind == "lightgbm" else _trees_or_weights(read_model(text), None)
+        return _lightgbm(text, names) if kind == "lightgbm" else _trees_or_weights(read_model(text), names)
     except ConfigError:
         raise
     except (ValueError, RecursionError) as error:
@@ -194,9 +208,7 @@ def _xgboost(model: Any) -> Described:
             raise ConfigError(f"this {type(model).__name__} is not fitted yet. Call fit before exporting it.") from None
     try:
         stored = read_model(bytes(booster.save_raw("json")).decode())
-    except ConfigError:
-        raise
-    except ValueError as error:
+    except Damaged as error:
         raise ConfigError(f"this XGBoost model cannot be exported: {error}.") from None
     return _trees_or_weights(stored, getattr(model, "feature_names_", None))
 
@@ -214,17 +226,14 @@ def _trees_or_weights(stored: Stored, names: Sequence[str] | None) -> Described:
     thresholds = [below(cast(tree.threshold)) for tree in stored.trees]
     missing = [tree.default_left for tree in stored.trees]
     forest = _forest(stored, features, thresholds, missing, wide=False)
-    notes = ()
+    notes: tuple[str, ...] = ()
     if stored.left_out:
         notes = (f"early stopping: {len(stored.trees)} of {len(stored.trees) + stored.left_out} trees count",)
     return Described(forest, notes=notes)
 
 
 def _lightgbm(text: str, names: Sequence[str] | None) -> Described:
-    try:
-        stored = read_text(text)
-    except ValueError as error:
-        raise ConfigError(f"this LightGBM model cannot be exported: {error}.") from None
+    stored = read_text(text)
     if stored.objective not in LIGHTGBM_PLAIN:
         raise ConfigError(
             f"predict puts a function on the sum of this model (objective {stored.objective!r}). {IN_A_RANKER}"
@@ -255,9 +264,7 @@ def _names(ours: Sequence[str] | None, stored: Stored) -> tuple[str, ...]:
 
 def _not_empty(scorer: Scorer) -> Any:
     if not scorer.features:
-        raise ConfigError(
-            "the model has no feature, and an engine's feature set must have one. Train it with features."
-        )
+        raise ConfigError("the model has no feature, and a feature set must not be empty. Train it with features.")
     return scorer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,10 +19,10 @@ from evenrank.export.prepare import Prepared, prepare
 
 BEYOND = float(np.finfo(np.float64).max)
 # Functions of the expression language; a feature of that name would be read as one.
-FUNCTIONS = frozenset(
-    "true false isNan abs acos asin atan ceil cos cosh elu erf exp fabs floor log log10 relu round sigmoid sign sin sinh "
-    "square sqrt tan tanh atan2 fmod ldexp max min pow bit hamming map reduce join merge rename concat tensor range "
-    "diag random matmul softmax argmax argmin avg count prod sum".split()
+FUNCTIONS = re.compile(
+    "true|false|isNan|abs|acos|asin|atan|ceil|cos|cosh|elu|erf|exp|fabs|floor|log|log10|relu|round|sigmoid|sign|sin|sinh|"
+    "square|sqrt|tan|tanh|atan2|fmod|ldexp|max|min|pow|bit|hamming|map|reduce|join|merge|rename|concat|tensor|range|"
+    "diag|random|matmul|softmax|argmax|argmin|avg|count|prod|sum"
 )
 
 
@@ -32,7 +33,7 @@ def to_vespa(
     version: str | None = None,
     missing: str | None = None,
     shift: float | str | None = None,
-    rename: Mapping[str, str] | None = None,
+    rename: Mapping[str, str] | str | None = None,
     group_field: str = "group",
 ) -> Exported:
     """Write a ranker for Vespa; see `to_opensearch`.
@@ -82,7 +83,7 @@ def to_vespa(
 def _wrong_name(name: str) -> str | None:
     if NAME.fullmatch(name) is None:
         return "a name must be letters, digits and '_', or a rank feature such as attribute(price)"
-    if name in KEYWORDS or name in FUNCTIONS:
+    if name in KEYWORDS or FUNCTIONS.fullmatch(name):
         return "the expression language has a word of that name"
     return None
 

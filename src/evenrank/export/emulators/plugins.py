@@ -182,7 +182,7 @@ def _trees(content: Any, features: Sequence[str], engine: str, version: str | No
 
 
 def _check_objective(objective: Any, engine: str, version: str | None) -> None:
-    known = (*PLAIN, *SIGMOID)
+    known: tuple[str, ...] = (*PLAIN, *SIGMOID)
     if engine == "opensearch" and parse(version) < (3, 2):
         known = tuple(name for name in known if name not in LATER)
     accept(objective in known, f"it knows no objective {objective!r}")

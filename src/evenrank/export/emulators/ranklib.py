@@ -89,7 +89,7 @@ def _place(growing: Growing, splits: list[dict[str, Any]], width: int) -> None:
     if len(splits) > 1:
         parent = splits[-2].get("node")
         accept(parent is not None and split["side"] in ("left", "right"), "a split must say its side")
-        growing.children[int(parent)][split["side"] == "right"] = split["node"]
+        growing.children[int(parent or 0)][split["side"] == "right"] = split["node"]
 
 
 def _number(text: str, what: str) -> float:

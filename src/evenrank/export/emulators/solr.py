@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ LINEAR, TREES, NETWORK = (
 STANDARD, MIN_MAX = (f"{PACKAGE}.norm.{name}" for name in ("StandardNormalizer", "MinMaxNormalizer"))
 IDENTITY = f"{PACKAGE}.norm.IdentityNormalizer"
 MISSING_SINCE = (9, 2)
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
     "relu": lambda x: np.maximum(x, np.float32(0)),
     "leakyrelu": lambda x: np.where(x < 0, np.float32(0.01) * x, x),
     "tanh": lambda x: cast(np.tanh(x.astype(np.float64))),
