@@ -52,7 +52,7 @@ def trees(draw: st.DrawFn, d: int, *, library: str) -> list[Any]:
     if library == "xgboost":
         numbers = numbers.map(lambda x: float(np.float32(x)))
     else:
-        numbers = numbers | st.just(1.7976931348623157e308)
+        numbers = numbers | st.sampled_from([1.7976931348623157e308, np.inf])
     missing = st.just(NAN) if library == "xgboost" else st.sampled_from([NONE, NAN])
     node = st.recursive(
         leaf,

@@ -67,12 +67,15 @@ class Lines:
         need(good, f"{key} (line {self.at}) has a number outside {bounds[0]} to {bounds[1]}")
         return numbers
 
-    def numbers(self, key: str, count: int) -> NDArray[np.float64]:
+    def numbers(self, key: str, count: int, *, endless: bool = False) -> NDArray[np.float64]:
+        """Read finite numbers; with ``endless``, "inf" too."""
         text = self.value(key)
         words = text.split(" ") if text else []
-        good = len(words) == count and fits(NUMBERS, text)
+        finite = [word for word in words if word != "inf"] if endless else words
+        good = len(words) == count and fits(NUMBERS, " ".join(finite))
         numbers = np.array(words if good else [], dtype=np.float64)
-        need(good and np.isfinite(numbers).all(), f"{key} (line {self.at}) must be {count} finite numbers")
+        good = good and int(np.isfinite(numbers).sum()) == len(finite)
+        need(good, f"{key} (line {self.at}) must be {count} finite numbers")
         return numbers
 
 
@@ -154,7 +157,7 @@ def _tree(lines: Lines, number: int, n_features: int) -> Tree:
     features = lines.wholes("split_feature", inner)
     need(((features >= 0) & (features < n_features)).all(), f"{where} splits a feature outside the {n_features}")
     lines.numbers("split_gain", inner)
-    thresholds = lines.numbers("threshold", inner)
+    thresholds = lines.numbers("threshold", inner, endless=True)  # inf: a missing value on the other side
     decisions = lines.wholes("decision_type", inner, (0, 4 * MISSING_TYPES - 1))
     children = [lines.wholes(f"{side}_child", inner, (-leaves, inner - 1)) for side in ("left", "right")]
     # A leaf's number is stored as its complement: leaf 0 is -1.

@@ -42,6 +42,7 @@ def to_onnx(
         model,
         "ONNX",
         name=name,
+        version=version,
         missing=missing,
         shift=shift,
         rename=rename,

@@ -126,7 +126,7 @@ def to_ranklib(
     Exported
         The definition, the feature set, the upload request.
     """
-    prepared = _prepared("RankLib", model, name, missing, shift, rename, group_field)
+    prepared = _prepared("RankLib", model, name, version, missing, shift, rename, group_field)
     forest = prepared.scorer
     if not isinstance(forest, Forest):
         kind = "linear model" if isinstance(forest, Linear) else "network"
@@ -141,6 +141,7 @@ def _prepared(
     title: str,
     model: Any,
     name: str,
+    version: str | None,
     missing: str | None,
     shift: float | str | None,
     rename: Mapping[str, str] | str | None,
@@ -150,6 +151,7 @@ def _prepared(
         model,
         title,
         name=name,
+        version=version,
         missing=missing,
         shift=shift,
         rename=rename,
@@ -159,9 +161,8 @@ def _prepared(
 
 
 def _plugin(engine: str, model: Any, name: str, version: str | None, *options: Any) -> Exported:
-    number = parse(version)
     title = f"{TITLES[engine]} {version}" if version else TITLES[engine]
-    prepared = _prepared(title, model, name, *options)
+    prepared = _prepared(title, model, name, version, *options)
     scorer = prepared.scorer
     if isinstance(scorer, Network):
         raise ConfigError(f"{title} has no networks. Export it to solr or onnx, or train trees or a linear model.")
@@ -181,7 +182,7 @@ def _plugin(engine: str, model: Any, name: str, version: str | None, *options: A
     if rule != FOLLOWED:
         goes_left = np.zeros(len(scorer.left), bool) if rule == NO else scorer.zero_left
         notes = check_missing(prepared, title, RULES[rule], goes_left)
-    elif engine == "elasticsearch" and number < CHECKED_SINCE:
+    elif engine == "elasticsearch" and parse(version) < CHECKED_SINCE:
         notes = (f"where versions before 8.14.1 send a missing value was not checked; {version} was asked for",)
     definition = compact({"objective": "rank:pairwise", "splits": xgboost_trees(scorer)})
     return _exported(engine, version, replace(prepared, notes=(*prepared.notes, *notes)), TREES, definition, {})

@@ -16,6 +16,7 @@ from evenrank.checks import check_number, choose
 from evenrank.errors import ConfigError, DataWarning
 from evenrank.export.model import Forest, Linear, Network, Scorer
 from evenrank.export.source import describe
+from evenrank.export.versions import parse
 
 NAN, ZERO = "nan", "zero"
 AUTO, PLAIN = "auto", "plain"
@@ -72,6 +73,7 @@ def prepare(
     engine: str,
     *,
     name: str,
+    version: str | None,
     missing: str | None,
     shift: float | str | None,
     rename: Mapping[str, str] | str | None,
@@ -87,7 +89,7 @@ def prepare(
         As `describe` takes it.
     engine : str
         The engine, as messages call it.
-    name, missing, shift, rename, group_field
+    name, version, missing, shift, rename, group_field
         As `to_opensearch` takes them.
     group_feature : Callable
         Field, label and number of a group → the name of its indicator; None leaves offsets to an input of their own.
@@ -101,6 +103,7 @@ def prepare(
     """
     if not isinstance(name, str) or NAME.fullmatch(name) is None:
         raise ConfigError(f"name must be letters, digits, '_', '.' or '-' and begin with a letter; got {name!r}.")
+    parse(version)
     if missing is not None:
         choose(missing, (NAN, ZERO), what="missing")
     described = describe(model)

@@ -53,6 +53,7 @@ def to_solr(
         model,
         title,
         name=name,
+        version=version,
         missing=missing,
         shift=shift,
         rename=rename,

@@ -55,6 +55,7 @@ def to_vespa(
         model,
         "Vespa",
         name=name,
+        version=version,
         missing=missing,
         shift=shift,
         rename=rename,
