@@ -67,7 +67,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)-bench/.done
-	for script in trec_grid sgd measure moments deltr fastar rerankers bootstrap msmarco_scale boosting torch_loss; do $(VENV)-bench/bin/python benchmarks/$$script.py --quick || exit 1; done
+	for script in trec_grid sgd measure moments deltr fastar rerankers bootstrap msmarco_scale boosting torch_loss serving; do $(VENV)-bench/bin/python benchmarks/$$script.py --quick || exit 1; done
 
 $(VENV)/.made:
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("evenrank needs Python 3.11 or newer; set PYTHON=")'
