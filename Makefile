@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 
 KERNELS := Haswell:1 Prescott:1 Nehalem:2 $(if $(shell grep -m1 -o avx512f /proc/cpuinfo 2>/dev/null),SkylakeX:1)
 
-.PHONY: demo test test-kernels test-oldest test-wheel test-extras test-browser test-fresh fuzz lint bench constraints clean
+.PHONY: demo test test-kernels test-oldest test-wheel test-extras test-mlflow test-browser test-fresh fuzz lint bench constraints clean
 
 demo: $(VENV)/.demo
 	$(BIN)/evenrank demo
@@ -42,6 +42,10 @@ test-oldest: $(VENV)-oldest/.done
 test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -n 2 -m extras tests/extras
 	$(BIN)/python -m pytest -n 2 src/evenrank/torch src/evenrank/lightgbm.py src/evenrank/xgboost.py
+
+# The MLflow example with real MLflow, in an environment of its own: it asks for other versions.
+test-mlflow: $(VENV)-mlflow/.done
+	$(VENV)-mlflow/bin/python -m pytest -q -c tests/mlflow/pytest.ini --rootdir tests/mlflow --confcutdir tests/mlflow tests/mlflow
 
 # Opens the pages in the system's Chromium; without one, and not being root on Debian to install it, the tests skip.
 test-browser: $(VENV)/.browser
@@ -92,6 +96,11 @@ $(VENV)/.browser: $(VENV)/.dev requirements-browser.txt
 	$(PIP) --requirement requirements-browser.txt
 	touch $@
 
+$(VENV)-mlflow/.done: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-mlflow
+	$(VENV)-mlflow/bin/python -m pip --disable-pip-version-check install --quiet --editable . mlflow pytest
+	touch $@
+
 $(VENV)-oldest/.done: pyproject.toml constraints-oldest.txt requirements-dev.txt
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-oldest.txt --editable . --requirement requirements-dev.txt
@@ -108,4 +117,4 @@ constraints: $(VENV)/.dev
 	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate pyproject.toml requirements-dev.txt -o constraints.txt
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-wheel $(VENV)-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-wheel $(VENV)-oldest $(VENV)-mlflow .pytest_cache .mypy_cache .ruff_cache .hypothesis

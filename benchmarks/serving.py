@@ -1,4 +1,4 @@
-"""`predict` of one list of 100 items × 50 features beside the libraries' own call, and every engine's lists of many rows."""
+"""`predict` of one list of 100 items × 50 features beside the libraries' own call, and every engine's top-10 lists."""
 
 from __future__ import annotations
 

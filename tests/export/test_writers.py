@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import evenrank as er
@@ -57,7 +57,6 @@ def test_native_models_give_the_engines_scores(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
-@settings(max_examples=50)
 @given(drawn=st.data())
 def test_random_trees_are_exact(tmp_path_factory, library: str, drawn: st.DataObject) -> None:
     d = drawn.draw(st.integers(1, 3))

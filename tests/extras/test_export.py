@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import evenrank as er
@@ -38,7 +38,6 @@ def holes(data: er.RankingData) -> np.ndarray:
     return features
 
 
-@settings(max_examples=30)
 @given(drawn=st.data())
 def test_the_plain_twin_is_lightgbm_and_onnx_is_the_twin(drawn: st.DataObject) -> None:
     lightgbm = pytest.importorskip("lightgbm")
@@ -51,7 +50,6 @@ def test_the_plain_twin_is_lightgbm_and_onnx_is_the_twin(drawn: st.DataObject) -
     np.testing.assert_allclose(er.export.to_onnx(booster).score(rows), expected, rtol=0, atol=1e-11)
 
 
-@settings(max_examples=30)
 @given(drawn=st.data())
 def test_the_plain_twin_is_xgboost_and_onnx_is_the_twin(drawn: st.DataObject) -> None:
     xgboost = pytest.importorskip("xgboost")
