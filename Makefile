@@ -45,7 +45,7 @@ test-extras: $(VENV)/.extras
 
 # The MLflow example with real MLflow, in an environment of its own: it asks for other versions.
 test-mlflow: $(VENV)-mlflow/.done
-	$(VENV)-mlflow/bin/python -m pytest -q -c tests/mlflow/pytest.ini --rootdir tests/mlflow --confcutdir tests/mlflow tests/mlflow
+	$(VENV)-mlflow/bin/python -m pytest -q -c tests/with_mlflow/pytest.ini --rootdir tests/with_mlflow --confcutdir tests/with_mlflow tests/with_mlflow
 
 # Opens the pages in the system's Chromium; without one, and not being root on Debian to install it, the tests skip.
 test-browser: $(VENV)/.browser
