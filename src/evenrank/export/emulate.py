@@ -14,6 +14,7 @@ from evenrank.errors import ConfigError, DataError
 from evenrank.export import onnx_model
 from evenrank.export.emulators import plugins, ranklib, solr, vespa
 from evenrank.export.float32 import cast
+from evenrank.rankers.matching import match_features
 
 ENGINES = ("opensearch", "elasticsearch", "solr", "vespa", "ranklib", "onnx")
 
@@ -118,14 +119,7 @@ def matrix(rows: Any, features: Sequence[str] | None) -> tuple[NDArray[np.float6
     """
     if isinstance(rows, RankingData):
         names = list(rows.feature_names if features is None else features)
-        place = {name: column for column, name in enumerate(rows.feature_names)}
-        absent = next((name for name in names if name not in place), None)
-        if absent is not None and rows.n_features != len(names):
-            raise DataError(
-                f"the rows have no feature {absent!r}. Give rows that have the model's {len(names)} features."
-            )
-        columns = [place[name] for name in names] if absent is None else slice(None)
-        return np.asarray(rows.features[:, columns], np.float64), names
+        return np.asarray(rows.features[:, match_features(rows, tuple(names))], np.float64), names
     if hasattr(rows, "columns"):
         import narwhals as nw
 

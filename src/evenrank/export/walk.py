@@ -121,15 +121,20 @@ def leaves(nodes: Nodes, rows: NDArray[Any], *, strict: bool) -> NDArray[Any]:
     """
     compare = np.less if strict else np.less_equal
     out = np.empty((len(rows), len(nodes.roots)), nodes.value.dtype)
+    # Children as one array, right before left, so that a comparison is an index.
+    children = np.stack([nodes.right, nodes.left], axis=1).ravel()
     step = max(1, AT_ONCE // max(1, len(nodes.roots)))
     for first in range(0, len(rows), step):
-        block = rows[first : first + step]
+        block = np.ascontiguousarray(rows[first : first + step])
+        has_missing = bool(np.isnan(block).any())
+        cells, width = block.ravel(), block.shape[1]
         place = np.broadcast_to(nodes.roots, (len(block), len(nodes.roots)))
-        each = np.arange(len(block))[:, None]
+        start = np.arange(len(block))[:, None] * width
         while True:
-            x = block[each, nodes.feature[place]]
-            following = np.where(compare(x, nodes.threshold[place]), nodes.left[place], nodes.right[place])
-            following = np.where(np.isnan(x), nodes.missing[place], following)
+            x = cells[start + nodes.feature[place]]
+            following = children[2 * place + compare(x, nodes.threshold[place])]
+            if has_missing:
+                following = np.where(np.isnan(x), nodes.missing[place], following)
             if (following == place).all():
                 break
             place = following
