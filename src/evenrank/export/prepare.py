@@ -17,6 +17,7 @@ from evenrank.errors import ConfigError, DataWarning
 from evenrank.export.model import Forest, Linear, Network, Scorer
 from evenrank.export.source import describe
 from evenrank.export.versions import parse
+from evenrank.row_checks import listed
 
 NAN, ZERO = "nan", "zero"
 AUTO, PLAIN = "auto", "plain"
@@ -139,8 +140,8 @@ def prepare(
     notes = list(described.notes)
     if groups:
         notes.append(
-            f"the group of an item counts at serving: {len(groups)} features say whether {group_field} has a label; "
-            "an item of unknown group has 0 in all of them"
+            f"the group of an item counts at serving: a feature for each of {listed(groups)} is 1 where {group_field} "
+            "has that label; an item of unknown group has 0 in all of them"
         )
     if offsets:
         notes.append("the group of an item counts at serving: its offset is an input; that of an unknown group is 0")
