@@ -170,7 +170,7 @@ def _reranked(model: RerankedRanker) -> Described:
     kind = type(model.reranker).__name__
     if not isinstance(model.reranker, GroupOffset):
         raise ConfigError(
-            f"a {kind} maps scores group by group, which no engine here can do. "
+            f"a {kind} does more than to add a number per group, which no engine here can. "
             "Train with --method offset, or re-rank after the search."
         )
     if model.adapt:
