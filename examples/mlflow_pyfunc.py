@@ -34,6 +34,7 @@ def log(folder: Path) -> tuple[str, er.RankingData]:
         "artifacts": {"model": str(folder / "model.json")},
         "signature": mlflow.models.infer_signature(example, ranker.predict(data)[:2]),
         "pip_requirements": ["evenrank"],
+        "code_paths": [__file__],  # the server finds the class above in it
     }
     mlflow.set_tracking_uri(f"sqlite:///{folder / 'runs.db'}")
     mlflow.set_experiment(experiment_id=mlflow.create_experiment("fair", (folder / "artifacts").as_uri()))

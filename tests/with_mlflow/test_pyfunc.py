@@ -76,7 +76,9 @@ def test_the_model_is_served(logged):
         with urllib.request.urlopen(request, timeout=60) as answer:
             found = json.loads(answer.read())["predictions"]
     finally:
-        os.killpg(server.pid, signal.SIGTERM)
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGTERM)
         server.wait(30)
+        log.close()
     expected = data.to_stored(er.load(folder / "model.json").predict(data))[:5]
     np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from evenrank.errors import ConfigError
 from evenrank.export.float32 import LARGEST, above, cast
 from evenrank.export.model import Forest
 
+DEEPEST = 400  # splits; each takes two levels of JSON, of which readers allow 1,000
 BEYOND = 1e39  # reads as an infinite 32-bit number
 
 
@@ -35,6 +37,12 @@ def nest(
     list
         The roots.
     """
+    deepest = int(forest.depth().max())
+    if deepest > DEEPEST:
+        raise ConfigError(
+            f"a tree is {deepest} splits deep, and engines read JSON of {DEEPEST} at most. Train with max_depth, or "
+            "export to onnx."
+        )
     # Parents stand before their children.
     made: list[Any] = [None] * len(forest.left)
     for node in range(len(made) - 1, -1, -1):

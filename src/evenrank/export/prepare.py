@@ -22,6 +22,7 @@ from evenrank.row_checks import listed
 NAN, ZERO = "nan", "zero"
 AUTO, PLAIN = "auto", "plain"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
+FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +105,10 @@ def prepare(
     """
     if not isinstance(name, str) or NAME.fullmatch(name) is None:
         raise ConfigError(f"name must be letters, digits, '_', '.' or '-' and begin with a letter; got {name!r}.")
+    if not isinstance(group_field, str) or FIELD.fullmatch(group_field) is None:
+        raise ConfigError(
+            f"group_field must be letters, digits, '_' or '.' and begin with a letter; got {group_field!r}."
+        )
     parse(version)
     if missing is not None:
         choose(missing, (NAN, ZERO), what="missing")
@@ -112,8 +117,11 @@ def prepare(
     renamed = plain_names(columns, check_name) if rename == PLAIN else _renamed(columns, rename or {})
     scorer = replace(described.scorer, features=renamed)
     scorer = _plus(scorer, described.unknown)
-    offsets = {label: number - described.unknown for label, number in described.offsets.items()}
-    offsets = {label: number for label, number in offsets.items() if number != 0}
+    offsets = {
+        label.item() if isinstance(label, np.generic) else label: number - described.unknown
+        for label, number in described.offsets.items()
+        if number != described.unknown
+    }
     groups: tuple[Any, ...] = ()
     if offsets and group_feature is not None:
         indicators = [group_feature(group_field, label, number) for number, label in enumerate(offsets)]

@@ -207,9 +207,9 @@ def _trees(forest: Forest, *, fills: bool) -> tuple[dict[str, Any], dict[str, An
                 "params": {"min": "0.0", "max": exact_text(2.0**-count)},
             }
         with np.errstate(over="ignore"):
-            scaled = wanted * np.float32(2.0 ** (count or 0))
+            written = [exact_text(number) for number in _reaching(wanted * np.float32(2.0 ** (count or 0)))[0]]
         for node, place in zip(nodes.tolist(), places.tolist(), strict=True):
-            texts[node] = exact_text(_reaching(scaled)[0][place])
+            texts[node] = written[place]
     values = cast(forest.value)
 
     def leaf(node: int) -> Any:
