@@ -196,3 +196,12 @@ def test_the_largest_number_as_xgboost_writes_it() -> None:
     tree["split_conditions"][0] = 3.4028237e38
     with pytest.raises(Damaged, match="must be finite numbers"):
         checked_model(json.dumps(model), 3)
+
+
+def test_children_stand_side_by_side() -> None:
+    model = model_of("xgboost")
+    tree = model["learner"]["gradient_booster"]["model"]["trees"][0]
+    left, right = tree["left_children"], tree["right_children"]
+    left[0], right[0] = right[0], left[0]
+    with pytest.raises(Damaged, match="side by side"):
+        checked_model(json.dumps(model), 3)

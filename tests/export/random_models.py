@@ -188,29 +188,30 @@ def xgboost_json(forest: list[Any], d: int, *, base: float = 0.0, best: int | No
     """XGBoost's JSON of the trees."""
     made = []
     for number, tree in enumerate(forest):
-        splits, leaves, children = _flat(tree)
-        inner, n = len(splits), len(splits) + len(leaves)
-        at = [[inner + ~child if child < 0 else child for child in pair] for pair in children]
-        parents = [2**31 - 1] * n
-        for node, pair in enumerate(at):
-            for child in pair:
-                parents[child] = node
-        ends = [-1] * len(leaves)
+        # Level by level: XGBoost takes the node after the left child for the right one.
+        nodes, left, parents = [tree], [], [2**31 - 1]
+        for at, node in enumerate(nodes):
+            left.append(len(nodes) if isinstance(node, Split) else -1)
+            if isinstance(node, Split):
+                nodes += [node.left, node.right]
+                parents += [at, at]
+        n = len(nodes)
+        numbers = [float(node.threshold if isinstance(node, Split) else node) for node in nodes]
         made.append(
             {
-                "base_weights": [0.0] * inner + leaves,
+                "base_weights": numbers,
                 "categories": [],
                 "categories_nodes": [],
                 "categories_segments": [],
                 "categories_sizes": [],
-                "default_left": [int(s.default_left) for s in splits] + [0] * len(leaves),
+                "default_left": [int(isinstance(node, Split) and node.default_left) for node in nodes],
                 "id": number,
-                "left_children": [pair[0] for pair in at] + ends,
+                "left_children": left,
                 "loss_changes": [0.0] * n,
                 "parents": parents,
-                "right_children": [pair[1] for pair in at] + ends,
-                "split_conditions": [float(s.threshold) for s in splits] + leaves,
-                "split_indices": [s.feature for s in splits] + [0] * len(leaves),
+                "right_children": [-1 if child < 0 else child + 1 for child in left],
+                "split_conditions": numbers,
+                "split_indices": [node.feature if isinstance(node, Split) else 0 for node in nodes],
                 "split_type": [0] * n,
                 "sum_hessian": [1.0] * n,
                 "tree_param": {

@@ -253,6 +253,8 @@ def _check_nodes(arrays: dict[str, NDArray[np.int64]], n_features: int, where: s
     need(parents[0] == ROOT, f"{where} has a root with a parent")
     need(((parents[1:] >= 0) & (parents[1:] < len(left))).all(), f"{where} has a parent outside its nodes")
     inner = np.flatnonzero(left >= 0)
+    # XGBoost takes the node after the left child for the right one.
+    need((right[inner] == left[inner] + 1).all(), f"{where} has children that do not stand side by side")
     agree = all((parents[children[inner]] == inner).all() for children in (left, right))
     need(agree, f"{where} has a node whose parent is another")
     return alive
