@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from evenrank.export import readme
 from evenrank.export.exported import Exported
 from evenrank.export.nested import compact, pretty
 from evenrank.export.onnx_model import FEATURES, OFFSET, SCORE, graph_of
-from evenrank.export.prepare import prepare
+from evenrank.export.prepare import Options, prepare
 
 
-def to_onnx(
-    model: Any,
-    *,
-    name: str = "evenrank",
-    version: str | None = None,
-    missing: str | None = None,
-    shift: float | str | None = None,
-    rename: Mapping[str, str] | str | None = None,
-    group_field: str = "group",
-) -> Exported:
+def to_onnx(model: Any, **options: Unpack[Options]) -> Exported:
     """Write a ranker as an ONNX file, which onnxruntime and Vespa run; see `to_opensearch`.
 
     The graph has an input ``features``, (items, d), 32-bit with NaN for a missing value, and an output ``score``,
@@ -30,7 +20,7 @@ def to_onnx(
 
     Parameters
     ----------
-    model, name, version, missing, shift, rename, group_field
+    model, **options
         As in `to_opensearch`; the version is not looked at, networks are taken too.
 
     Returns
@@ -41,13 +31,8 @@ def to_onnx(
     prepared = prepare(
         model,
         "ONNX",
-        name=name,
-        version=version,
-        missing=missing,
-        shift=shift,
-        rename=rename,
-        group_field=group_field,
         group_feature=None,
+        **options,
     )
     offsets = prepared.offsets
     notes = {"features": compact(list(prepared.features)), "offsets": compact([[*pair] for pair in offsets.items()])}
@@ -58,4 +43,4 @@ def to_onnx(
         about |= {"second_input": OFFSET, "offsets": listed, "unknown_group": 0.0}
     files: dict[str, str | bytes] = {"model.onnx": definition, "features.json": pretty(about)}
     files["README.md"] = readme.onnx(prepared, files)
-    return Exported("onnx", version, "onnx", definition, prepared.features, {}, files, prepared)
+    return Exported("onnx", options.get("version"), "onnx", definition, prepared.features, {}, files, prepared)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from evenrank.export.float32 import cast, exact_text
 from evenrank.export.linear_float32 import folded
 from evenrank.export.model import Forest, Linear, Network
 from evenrank.export.nested import compact, nest, pretty, xgboost_trees
-from evenrank.export.prepare import Prepared, check_missing, prepare
+from evenrank.export.prepare import Options, Prepared, check_missing, prepare
 from evenrank.export.versions import FOLLOWED, NO, missing_rule, parse
 
 TITLES = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
@@ -24,16 +23,7 @@ RULES = {NO: "sends a missing value to 'no', always", "zero": "reads a missing v
 CHECKED_SINCE = (8, 14, 1)  # Elasticsearch before it was not looked at
 
 
-def to_opensearch(
-    model: Any,
-    *,
-    name: str = "evenrank",
-    version: str | None = None,
-    missing: str | None = None,
-    shift: float | str | None = None,
-    rename: Mapping[str, str] | str | None = None,
-    group_field: str = "group",
-) -> Exported:
+def to_opensearch(model: Any, **options: Unpack[Options]) -> Exported:
     """Write a ranker for OpenSearch's learning-to-rank plugin.
 
     Parameters
@@ -41,6 +31,8 @@ def to_opensearch(
     model : ranker, booster or path
         A fitted ranker of evenrank (linear, LightGBM, XGBoost), an LGBMRanker or XGBRanker or their Booster, or a file:
         evenrank's model file, LightGBM's model text or XGBoost's JSON.
+    **options : Any
+        The following.
     name : str
         The name of the model and of its feature set.
     version : str, optional
@@ -74,24 +66,15 @@ def to_opensearch(
     >>> bool(abs(exported.score(data) - ranker.predict(data)).max() < 1e-5)
     True
     """
-    return _plugin("opensearch", model, name, version, missing, shift, rename, group_field)
+    return _plugin("opensearch", model, options)
 
 
-def to_elasticsearch(
-    model: Any,
-    *,
-    name: str = "evenrank",
-    version: str | None = None,
-    missing: str | None = None,
-    shift: float | str | None = None,
-    rename: Mapping[str, str] | str | None = None,
-    group_field: str = "group",
-) -> Exported:
+def to_elasticsearch(model: Any, **options: Unpack[Options]) -> Exported:
     """Write a ranker for Elasticsearch's learning-to-rank plugin; see `to_opensearch`.
 
     Parameters
     ----------
-    model, name, version, missing, shift, rename, group_field
+    model, **options
         As in `to_opensearch`.
 
     Returns
@@ -99,26 +82,17 @@ def to_elasticsearch(
     Exported
         The definition, the feature set, the upload request.
     """
-    return _plugin("elasticsearch", model, name, version, missing, shift, rename, group_field)
+    return _plugin("elasticsearch", model, options)
 
 
-def to_ranklib(
-    model: Any,
-    *,
-    name: str = "evenrank",
-    version: str | None = None,
-    missing: str | None = None,
-    shift: float | str | None = None,
-    rename: Mapping[str, str] | str | None = None,
-    group_field: str = "group",
-) -> Exported:
+def to_ranklib(model: Any, **options: Unpack[Options]) -> Exported:
     """Write trees as RankLib's XML, which both plugins take as ``model/ranklib``; see `to_opensearch`.
 
     RankLib knows no missing values: the plugins give it 0 for them.
 
     Parameters
     ----------
-    model, name, version, missing, shift, rename, group_field
+    model, **options
         As in `to_opensearch`; the version is not looked at.
 
     Returns
@@ -126,7 +100,7 @@ def to_ranklib(
     Exported
         The definition, the feature set, the upload request.
     """
-    prepared = _prepared("RankLib", model, name, version, missing, shift, rename, group_field)
+    prepared = _prepared("RankLib", model, options)
     forest = prepared.scorer
     if not isinstance(forest, Forest):
         kind = "linear model" if isinstance(forest, Linear) else "network"
@@ -134,35 +108,17 @@ def to_ranklib(
         raise ConfigError(f"a {kind} has no RankLib form here. Export it to {way}.")
     notes = check_missing(prepared, "RankLib", RULES["zero"], forest.zero_left)
     prepared = replace(prepared, notes=(*prepared.notes, *notes))
-    return _exported("ranklib", version, prepared, RANKLIB, _ranklib(forest), {})
+    return _exported("ranklib", options.get("version"), prepared, RANKLIB, _ranklib(forest), {})
 
 
-def _prepared(
-    title: str,
-    model: Any,
-    name: str,
-    version: str | None,
-    missing: str | None,
-    shift: float | str | None,
-    rename: Mapping[str, str] | str | None,
-    group_field: str,
-) -> Prepared:
-    return prepare(
-        model,
-        title,
-        name=name,
-        version=version,
-        missing=missing,
-        shift=shift,
-        rename=rename,
-        group_field=group_field,
-        group_feature=lambda field, label, number: f"{field}={label}",
-    )
+def _prepared(title: str, model: Any, options: Options) -> Prepared:
+    return prepare(model, title, group_feature=lambda field, label, number: f"{field}={label}", **options)
 
 
-def _plugin(engine: str, model: Any, name: str, version: str | None, *options: Any) -> Exported:
+def _plugin(engine: str, model: Any, options: Options) -> Exported:
+    version = options.get("version")
     title = f"{TITLES[engine]} {version}" if version else TITLES[engine]
-    prepared = _prepared(title, model, name, version, *options)
+    prepared = _prepared(title, model, options)
     scorer = prepared.scorer
     if isinstance(scorer, Network):
         raise ConfigError(f"{title} has no networks. Export it to solr or onnx, or train trees or a linear model.")

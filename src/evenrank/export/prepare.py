@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,17 @@ NAN, ZERO = "nan", "zero"
 AUTO, PLAIN = "auto", "plain"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}")
+
+
+class Options(TypedDict, total=False):
+    """What every ``to_…`` takes besides the model; `to_opensearch` explains it."""
+
+    name: str
+    version: str | None
+    missing: str | None
+    shift: float | str | None
+    rename: Mapping[str, str] | str | None
+    group_field: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +85,13 @@ def prepare(
     model: Any,
     engine: str,
     *,
-    name: str,
-    version: str | None,
-    missing: str | None,
-    shift: float | str | None,
-    rename: Mapping[str, str] | str | None,
-    group_field: str,
     group_feature: Callable[[str, Any, int], str] | None,
+    name: str = "evenrank",
+    version: str | None = None,
+    missing: str | None = None,
+    shift: float | str | None = None,
+    rename: Mapping[str, str] | str | None = None,
+    group_field: str = "group",
     check_name: Callable[[str], str | None] = lambda name: None,
 ) -> Prepared:
     """Read a model and make it ready for an engine.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +15,14 @@ from evenrank.export.float32 import LARGEST, Floats, cast, exact_text
 from evenrank.export.linear_float32 import folded
 from evenrank.export.model import Forest, Linear, Network
 from evenrank.export.nested import compact, nest, pretty
-from evenrank.export.prepare import ZERO, Prepared, check_missing, prepare
+from evenrank.export.prepare import ZERO, Options, Prepared, check_missing, prepare
 from evenrank.export.versions import parse
 
 STEPS = 4  # neighbours of threshold − slack that are tried
 MOST_DOUBLINGS = 126  # 2^-126 is the smallest normal number
 
 
-def to_solr(
-    model: Any,
-    *,
-    name: str = "evenrank",
-    version: str | None = None,
-    missing: str | None = None,
-    shift: float | str | None = None,
-    rename: Mapping[str, str] | str | None = None,
-    group_field: str = "group",
-) -> Exported:
+def to_solr(model: Any, **options: Unpack[Options]) -> Exported:
     """Write a ranker for Solr's learning-to-rank module; see `to_opensearch`.
 
     Solr adds 1e-6 to every threshold. Thresholds are written so that the sum is the one that is meant; where no 32-bit
@@ -40,7 +30,7 @@ def to_solr(
 
     Parameters
     ----------
-    model, name, version, missing, shift, rename, group_field
+    model, **options
         As in `to_opensearch`; networks are taken too. Solr before 9.2 reads missing values as 0.
 
     Returns
@@ -48,17 +38,13 @@ def to_solr(
     Exported
         The model, its features, the upload requests.
     """
+    version = options.get("version")
     title = f"Solr {version}" if version else "Solr"
     prepared = prepare(
         model,
         title,
-        name=name,
-        version=version,
-        missing=missing,
-        shift=shift,
-        rename=rename,
-        group_field=group_field,
         group_feature=lambda field, label, number: f"{field}={label}",
+        **options,
     )
     scorer = prepared.scorer
     fills = True
@@ -68,7 +54,7 @@ def to_solr(
         kind, norms, params = NETWORK, *_network(scorer)
     else:
         kind = TREES
-        fills = parse(version) < MISSING_SINCE or missing == ZERO
+        fills = parse(version) < MISSING_SINCE or prepared.missing == ZERO
         if fills:
             notes = check_missing(prepared, title, "reads a missing value as 0", scorer.zero_left)
             prepared = replace(prepared, notes=(*prepared.notes, *notes))
@@ -76,8 +62,8 @@ def to_solr(
         prepared = replace(prepared, notes=(*prepared.notes, *note))
     content = {
         "class": kind,
-        "name": name,
-        "store": name,
+        "name": prepared.name,
+        "store": prepared.name,
         "features": [
             {"name": feature, **({"norm": norms[feature]} if feature in norms else {})} for feature in prepared.features
         ],

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from evenrank.export.exported import Exported
 from evenrank.export.float32 import LARGEST, above
 from evenrank.export.model import Forest, Linear, Network
 from evenrank.export.nested import compact, nest, xgboost_trees
-from evenrank.export.prepare import Prepared, prepare
+from evenrank.export.prepare import Options, Prepared, prepare
 
 BEYOND = float(np.finfo(np.float64).max)
 # Functions of the expression language; a feature of that name would be read as one.
@@ -26,16 +25,7 @@ FUNCTIONS = re.compile(
 )
 
 
-def to_vespa(
-    model: Any,
-    *,
-    name: str = "evenrank",
-    version: str | None = None,
-    missing: str | None = None,
-    shift: float | str | None = None,
-    rename: Mapping[str, str] | str | None = None,
-    group_field: str = "group",
-) -> Exported:
+def to_vespa(model: Any, **options: Unpack[Options]) -> Exported:
     """Write a ranker for Vespa; see `to_opensearch`.
 
     A feature's name goes into the ranking expression as it is: a plain name becomes a function of the rank profile
@@ -43,7 +33,7 @@ def to_vespa(
 
     Parameters
     ----------
-    model, name, version, missing, shift, rename, group_field
+    model, **options
         As in `to_opensearch`; the version is not looked at.
 
     Returns
@@ -54,14 +44,9 @@ def to_vespa(
     prepared = prepare(
         model,
         "Vespa",
-        name=name,
-        version=version,
-        missing=missing,
-        shift=shift,
-        rename=rename,
-        group_field=group_field,
         group_feature=lambda field, label, number: f"{field}_is_{number}",
         check_name=_wrong_name,
+        **options,
     )
     scorer = prepared.scorer
     if isinstance(scorer, Network):
@@ -72,13 +57,13 @@ def to_vespa(
         kind, definition = LIGHTGBM, _lightgbm(scorer)
     else:
         kind, definition = XGBOOST, compact(xgboost_trees(scorer, beyond=BEYOND))
-    ranked_by = definition if kind == EXPRESSION else f'{kind}("{name}.json")'
+    ranked_by = definition if kind == EXPRESSION else f'{kind}("{prepared.name}.json")'
     files: dict[str, str | bytes] = {
         ("definition.txt" if kind == EXPRESSION else "model.json"): definition + "\n",
         "rank-profile.txt": _profile(prepared, ranked_by),
     }
     files["README.md"] = readme.vespa(prepared, kind, files)
-    return Exported("vespa", version, kind, definition, prepared.features, {}, files, prepared)
+    return Exported("vespa", options.get("version"), kind, definition, prepared.features, {}, files, prepared)
 
 
 def _wrong_name(name: str) -> str | None:
