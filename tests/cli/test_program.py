@@ -46,7 +46,8 @@ OPTIONS = {
     "export": [
         *("--to", "--out", "--name", "--engine-version", "--missing", "--shift", "--rename", "--group-field"),
         *("--fastar-p", "--significance", "--protected", "--check", "--k", "--query", "--item", "--group"),
-        *END,
+        "--input-format",
+        "--json",
     ],
     "sweep": ["--out", "--methods", "--notions", "--strengths", *SPLIT, *RUN, *COLUMNS, *TITLES, *ROWS],
     "select": [
