@@ -342,6 +342,15 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
         er.export.to_solr(empty)
 
 
+def test_a_ranker_that_fills_missing_values_is_refused() -> None:
+    rows = np.array([[1.0, np.nan], [2.0, 1.0], [np.nan, 3.0], [0.5, 2.0]])
+    ranker = er.FairLinearRanker(alpha=0, impute="median").fit(rows, [0, 1, 0, 1], qid=[1, 1, 2, 2])
+    with pytest.raises(er.ConfigError, match="fills missing values by itself"):
+        er.export.to_opensearch(ranker)
+    full = np.array([[1.0, 2.0], [0.0, 1.0]])
+    np.testing.assert_array_equal(ranker.predict(full), ranker.predict(full.tolist()))
+
+
 def test_trees_that_are_too_deep_for_json(tmp_path: Path) -> None:
     def chain(depth: int) -> Any:
         node: Any = 0.0

@@ -63,6 +63,11 @@ def describe(model: Any) -> Described:
             raise ConfigError(f"this LightGBM model cannot be exported: {error}.") from None
     if "xgboost" in libraries:
         return _xgboost(model)
+    if getattr(model, "imputer_", None) is not None:
+        raise ConfigError(
+            "this ranker fills missing values by itself, which no engine does. Fill them in the index, and train on such "
+            "rows without impute."
+        )
     if hasattr(model, "networks_"):
         return Described(_network(model))
     if hasattr(model, "coef_") and hasattr(model, "feature_names_"):

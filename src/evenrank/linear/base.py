@@ -121,6 +121,7 @@ class LinearRanker(BaseRanker):
             and X.dtype in (np.float64, np.float32)
             and X.shape[1] == getattr(self, "n_features_in_", None)
             and self.group_offset_ is None
+            and self.imputer_ is None
             and bool(np.isfinite(X).all())
         )
         if plain and hasattr(self, "feature_names_in_"):
