@@ -65,8 +65,8 @@ def describe(model: Any) -> Described:
         return _xgboost(model)
     if getattr(model, "imputer_", None) is not None:
         raise ConfigError(
-            "this ranker fills missing values by itself, which no engine does. Fill them in the index, and train on such "
-            "rows without impute."
+            "this ranker fills missing values by itself, which no engine does. Fill them in the index, and "
+            "train on such rows without impute."
         )
     if hasattr(model, "networks_"):
         return Described(_network(model))
