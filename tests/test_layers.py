@@ -37,7 +37,7 @@ LAYERS = [
     {"linear", "rerankers", "boosting"},
     {"lightgbm", "xgboost", "torch"},
     {"methods"},
-    {"audits", "experiment"},
+    {"audits", "experiment", "export"},
     {"paper", "leaderboard"},
     {"page"},
     {"cli"},

@@ -77,7 +77,7 @@ _NAMES = {
     "MissingExtraError": "errors",
     "DataWarning": "errors",
 }
-_MODULES = ("audits", "bounds", "datasets", "io", "lightgbm", "targets", "torch", "xgboost")
+_MODULES = ("audits", "bounds", "datasets", "export", "io", "lightgbm", "targets", "torch", "xgboost")
 
 __all__ = ["__version__", *_NAMES, *_MODULES]
 

@@ -6,6 +6,7 @@ from typing import Final
 from evenrank import audits as audits
 from evenrank import bounds as bounds
 from evenrank import datasets as datasets
+from evenrank import export as export
 from evenrank import io as io
 from evenrank import lightgbm as lightgbm
 from evenrank import targets as targets

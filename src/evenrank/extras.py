@@ -22,8 +22,8 @@ EXTRA_OF = {
 }
 
 
-def require(module: str) -> ModuleType:
-    """Import ``module`` or say which extra brings it.
+def require(module: str, *, extra: str | None = None) -> ModuleType:
+    """Import ``module`` or say which extra brings it; ``extra`` names one where several do.
 
     >>> require("json").__name__
     'json'
@@ -34,6 +34,6 @@ def require(module: str) -> ModuleType:
         top = module.partition(".")[0]
         if error.name is not None and error.name.partition(".")[0] != top:
             raise
-        extra = EXTRA_OF.get(top)
+        extra = extra or EXTRA_OF.get(top)
         package = f"'evenrank[{extra}]'" if extra else top
         raise MissingExtraError(f"{top} is not installed. Run: pip install {package}") from error

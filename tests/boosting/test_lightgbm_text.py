@@ -200,3 +200,16 @@ def test_numbers_that_end_the_process_in_linear_leaves_are_refused(good: str, ba
     assert checked_text(text, 2).startswith(text)
     with pytest.raises(Damaged, match=r"of tree 0 has a number too small for LightGBM to read"):
         checked_text(with_sizes(text.replace(good, bad.format(tiny))), 2)
+
+
+def test_a_threshold_may_be_endless_and_nothing_else() -> None:
+    text = text_of("lightgbm")
+    first = re.search(r"^threshold=(\S+)", text, re.MULTILINE)
+    assert first is not None
+    endless = with_sizes(text.replace(first[0], "threshold=inf", 1))
+    assert "threshold=inf " in checked_text(endless, 3)
+    for key, value in (("threshold", "-inf"), ("threshold", "nan"), ("leaf_value", "inf")):
+        found = re.search(rf"^{key}=(\S+)", text, re.MULTILINE)
+        assert found is not None
+        with pytest.raises(Damaged, match=f"{key} .* must be"):
+            checked_text(with_sizes(text.replace(found[0], f"{key}={value}", 1)), 3)

@@ -186,3 +186,22 @@ def test_few_words_do_not_ask_for_much_memory() -> None:
 def test_what_is_no_json_is_told(text: str) -> None:
     with pytest.raises((ValueError, RecursionError)):
         checked_model(text, 3)
+
+
+def test_the_largest_number_as_xgboost_writes_it() -> None:
+    model = model_of("xgboost")
+    tree = model["learner"]["gradient_booster"]["model"]["trees"][0]
+    tree["split_conditions"][0] = 3.4028235e38
+    assert "3.4028235e+38" in checked_model(json.dumps(model), 3)
+    tree["split_conditions"][0] = 3.4028237e38
+    with pytest.raises(Damaged, match="must be finite numbers"):
+        checked_model(json.dumps(model), 3)
+
+
+def test_children_stand_side_by_side() -> None:
+    model = model_of("xgboost")
+    tree = model["learner"]["gradient_booster"]["model"]["trees"][0]
+    left, right = tree["left_children"], tree["right_children"]
+    left[0], right[0] = right[0], left[0]
+    with pytest.raises(Damaged, match="side by side"):
+        checked_model(json.dumps(model), 3)

@@ -28,6 +28,7 @@ READ = {
     "audit": {"file", "compare", "qrels", "groups"},
     "train": {"file"},
     "rank": {"file", "model"},
+    "export": {"model", "rows"},
     "sweep": {"file", "test"},
     "select": {"run"},
     "report": {"run"},
@@ -37,7 +38,7 @@ READ = {
     "reproduce": {"data"},
 }
 WRITTEN = {
-    **{name: {"out"} for name in ("demo", "audit", "train", "rank", "sweep", "report", "bench")},
+    **{name: {"out"} for name in ("demo", "audit", "train", "rank", "export", "sweep", "report", "bench")},
     "reproduce": {"out", "cache"},
 }
 PAIRS = [

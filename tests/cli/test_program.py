@@ -43,6 +43,12 @@ OPTIONS = {
     "audit": [*JUDGE, *DESIGN, "--score", "--rank", "--no-relevance", "--qrels", "--groups", *ROWS],
     "train": ["--out", "--score", *FIT, *ROWS],
     "rank": ["--model", "--out", "--top", *RERANK, "--score", "--query", "--item", "--relevance", "--group", *END],
+    "export": [
+        *("--to", "--out", "--name", "--engine-version", "--missing", "--shift", "--rename", "--group-field"),
+        *("--fastar-p", "--significance", "--protected", "--check", "--k", "--query", "--item", "--group"),
+        "--input-format",
+        "--json",
+    ],
     "sweep": ["--out", "--methods", "--notions", "--strengths", *SPLIT, *RUN, *COLUMNS, *TITLES, *ROWS],
     "select": [
         "--rule",

@@ -37,6 +37,7 @@ COMMANDS = {
     "select": ["run", "--notion", "eop"],
     "train": ["rows.csv", "-o", "model.json"],
     "rank": ["rows.csv", "-m", "model.json", "-o", "ranked.csv"],
+    "export": ["model.json", "--to", "opensearch", "-o", "export", "--check", "rows.csv"],
     "audit": ["ranked.csv", "-o", "audit.html"],
     "bench": [
         "rows.csv",

@@ -11,7 +11,7 @@ from evenrank.boosting.trees import need
 from evenrank.rankers.content import short
 
 INT32 = (-(2**31), 2**31 - 1)
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST = 3.4028235e38  # of 32-bit floats, as XGBoost writes it
 
 
 def fields(value: Any, what: str, *keys: str, optional: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.boosting.trees import need, reached
+from evenrank.boosting.trees import Stored, Tree, need, reached
 from evenrank.rankers.content import parse_json
 
 FORMAT = "v4"
@@ -67,12 +67,15 @@ class Lines:
         need(good, f"{key} (line {self.at}) has a number outside {bounds[0]} to {bounds[1]}")
         return numbers
 
-    def numbers(self, key: str, count: int) -> NDArray[np.float64]:
+    def numbers(self, key: str, count: int, *, endless: bool = False) -> NDArray[np.float64]:
+        """Read finite numbers; with ``endless``, "inf" too."""
         text = self.value(key)
         words = text.split(" ") if text else []
-        good = len(words) == count and fits(NUMBERS, text)
+        finite = [word for word in words if word != "inf"] if endless else words
+        good = len(words) == count and fits(NUMBERS, " ".join(finite))
         numbers = np.array(words if good else [], dtype=np.float64)
-        need(good and np.isfinite(numbers).all(), f"{key} (line {self.at}) must be {count} finite numbers")
+        good = good and int(np.isfinite(numbers).sum()) == len(finite)
+        need(good, f"{key} (line {self.at}) must be {count} finite numbers")
         return numbers
 
 
@@ -83,27 +86,54 @@ def fits(pattern: re.Pattern[str], text: str) -> bool:
 def checked_text(text: str, n_features: int) -> str:
     """Read the part of LightGBM's model text that decides scores; `Damaged` where LightGBM might stumble over it."""
     lines = Lines(text)
-    sizes = _header(lines, n_features)
-    linear = False
-    for number, size in enumerate(sizes.tolist()):
-        first = lines.at
-        linear |= _tree(lines, number, n_features)
-        actual = sum(len(line) + 1 for line in lines.lines[first : lines.at])
-        need(actual == size, f"tree_sizes gives tree {number} {size} bytes; it has {actual}")
-    lines.line("end of trees")
+    linear = any(tree.linear for tree in _stored(lines, n_features).trees)
     body = "\n".join(lines.lines[: lines.at]) + "\n"
     return f"{body}{LINEAR if linear else ''}\n{CATEGORIES}{_categories(lines)}\n"
 
 
-def _header(lines: Lines, n_features: int) -> NDArray[np.int64]:
-    """The sizes of the trees."""
+def read_text(text: str) -> Stored:
+    """Read the trees of LightGBM's model text, with the same checks as `checked_text`.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+
+    Returns
+    -------
+    Stored
+        The trees and what is around them.
+    """
+    last = re.search(r"^max_feature_idx=([0-9]{1,9})$", text, re.MULTILINE)
+    need(last, "it has no max_feature_idx")
+    assert last is not None
+    return _stored(Lines(text), int(last[1]) + 1)
+
+
+def _stored(lines: Lines, n_features: int) -> Stored:
+    """Take all lines up to the end of the trees."""
+    names, objective, average, sizes = _header(lines, n_features)
+    trees = []
+    for number, size in enumerate(sizes.tolist()):
+        first = lines.at
+        trees.append(_tree(lines, number, n_features))
+        actual = sum(len(line) + 1 for line in lines.lines[first : lines.at])
+        need(actual == size, f"tree_sizes gives tree {number} {size} bytes; it has {actual}")
+    lines.line("end of trees")
+    return Stored(n_features, names, objective, tuple(trees), average=average)
+
+
+def _header(lines: Lines, n_features: int) -> tuple[tuple[str, ...], str, bool, NDArray[np.int64]]:
+    """The features' names, the objective, whether trees are averaged, and the sizes of the trees."""
     for line in ("tree", f"version={FORMAT}", "num_class=1", "num_tree_per_iteration=1", "label_index=0"):
         lines.line(line)
     lines.line(f"max_feature_idx={n_features - 1}")
+    objective = ""
     if lines.peek().startswith("objective="):
         objective = lines.value("objective")
         need(OBJECTIVES.fullmatch(objective), f"objective {objective[:40]!r} is not one of a ranker's")
-    if lines.peek() == "average_output":
+    average = lines.peek() == "average_output"
+    if average:
         lines.line("average_output")
     names = lines.value("feature_names").split(" ")
     need(len(names) == n_features and all(map(NAME.fullmatch, names)), f"feature_names must be {n_features} names")
@@ -114,11 +144,11 @@ def _header(lines: Lines, n_features: int) -> NDArray[np.int64]:
     count = lines.peek().count(" ") + 1 if lines.peek() != "tree_sizes=" else 0
     sizes = lines.wholes("tree_sizes", count, (0, INT32[1]))
     lines.line("")
-    return sizes
+    return tuple(names), objective, average, sizes
 
 
-def _tree(lines: Lines, number: int, n_features: int) -> bool:
-    """Take one tree; whether its leaves are linear."""
+def _tree(lines: Lines, number: int, n_features: int) -> Tree:
+    """Take one tree; its leaves follow the inner nodes."""
     where = f"tree {number}"
     lines.line(f"Tree={number}")
     leaves = int(lines.wholes("num_leaves", 1, (1, INT32[1]))[0])
@@ -127,15 +157,14 @@ def _tree(lines: Lines, number: int, n_features: int) -> bool:
     features = lines.wholes("split_feature", inner)
     need(((features >= 0) & (features < n_features)).all(), f"{where} splits a feature outside the {n_features}")
     lines.numbers("split_gain", inner)
-    thresholds = lines.numbers("threshold", inner)
+    thresholds = lines.numbers("threshold", inner, endless=True)  # inf: a missing value on the other side
     decisions = lines.wholes("decision_type", inner, (0, 4 * MISSING_TYPES - 1))
     children = [lines.wholes(f"{side}_child", inner, (-leaves, inner - 1)) for side in ("left", "right")]
-    # A leaf's number is stored as its complement: leaf 0 is -1. Here leaves follow the inner nodes.
-    left, right = (np.where(child < 0, inner + ~child, child) for child in children)
+    # A leaf's number is stored as its complement: leaf 0 is -1.
     ends = np.full(leaves, -1)
-    is_reached = reached(np.concatenate([left, ends]), np.concatenate([right, ends]), where)
-    need(is_reached.all(), f"{where} has nodes that nothing leads to")
-    lines.numbers("leaf_value", leaves)
+    left, right = (np.concatenate([np.where(child < 0, inner + ~child, child), ends]) for child in children)
+    need(reached(left, right, where).all(), f"{where} has nodes that nothing leads to")
+    values = lines.numbers("leaf_value", leaves)
     # A tree that is one leaf may lack the weight and number of its rows.
     lines.numbers("leaf_weight", 0 if inner == 0 and lines.peek() == "leaf_weight=" else leaves)
     lines.wholes("leaf_count", 0 if inner == 0 and lines.peek() == "leaf_count=" else leaves, (0, INT32[1]))
@@ -149,7 +178,18 @@ def _tree(lines: Lines, number: int, n_features: int) -> bool:
     lines.numbers("shrinkage", 1)
     lines.line("")
     lines.line("")
-    return bool(linear)
+    decisions = np.concatenate([decisions, np.zeros(leaves, np.int64)])
+    return Tree(
+        np.concatenate([features, ends]),
+        np.concatenate([thresholds, np.zeros(leaves)]),
+        left,
+        right,
+        np.concatenate([np.zeros(inner), values]),
+        decisions & 2 > 0,
+        decisions >> 2,
+        decisions % 2 == 1,
+        bool(linear),
+    )
 
 
 def _categorical(lines: Lines, n_cat: int, splits: NDArray[np.float64], where: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.json_values import INT32, LARGEST, fields, floats, wholes
-from evenrank.boosting.trees import need, reached
+from evenrank.boosting.trees import BY_DEFAULT, Stored, Tree, need, reached
 from evenrank.boosting.xgboost_categories import checked_categories, checked_splits
 from evenrank.rankers.content import parse_json, short
 
@@ -39,11 +39,7 @@ SPLITS = ("categories", "categories_nodes", "categories_segments", "categories_s
 
 def checked_model(text: str, n_features: int) -> str:
     """Give XGBoost's model, written from what was checked; `Damaged` where XGBoost might stumble over it."""
-    model = fields(parse_json(text), "the model", "learner", "version")
-    version = wholes(model["version"], "version", 3, (0, 10_000))
-    need(version[0] >= 3, f"it was written by XGBoost {version[0]}; 3 or later is needed")
-    parts = ("attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective")
-    learner = fields(model["learner"], "learner", *parts)
+    learner, version = _learner(text)
     booster, rounds = _booster(learner["gradient_booster"], n_features)
     names, types = (_texts(learner[key], key, n_features) for key in ("feature_names", "feature_types"))
     need(len(set(names)) == len(names), "feature_names has a name twice")
@@ -60,12 +56,71 @@ def checked_model(text: str, n_features: int) -> str:
     return json.dumps({"learner": rebuilt, "version": version.tolist()}, ensure_ascii=False, separators=(",", ":"))
 
 
+def read_model(text: str) -> Stored:
+    """Read the trees or weights of XGBoost's JSON model, all that decides scores checked as in `checked_model`.
+
+    Parameters
+    ----------
+    text : str
+        The JSON.
+
+    Returns
+    -------
+    Stored
+        The trees of the rounds that count, or the weights of gblinear.
+    """
+    learner, _ = _learner(text)
+    param = learner["learner_model_param"]
+    n_features = _small(param.get("num_feature") if isinstance(param, dict) else None, "num_feature")
+    param = _model_param(param, n_features)
+    booster, rounds = _booster(learner["gradient_booster"], n_features)
+    best = _attributes(learner["attributes"], rounds).get("best_iteration")
+    objective = learner["objective"]
+    name = objective.get("name") if isinstance(objective, dict) else None
+    need(isinstance(name, str), "objective must have a name")
+    names = tuple(_texts(learner["feature_names"], "feature_names", n_features))
+    base = float(np.float32(param["base_score"].strip("[]")))
+    if booster["name"] == "gblinear":
+        return Stored(n_features, names, str(name), (), base=base, weights=np.array(booster["model"]["weights"]))
+    forest = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
+    used = forest["iteration_indptr"][rounds if best is None else int(best) + 1]
+    trees = tuple(_as_tree(tree) for tree in forest["trees"][:used])
+    return Stored(
+        n_features, names, str(name), trees, len(forest["trees"]) - used, base, drop=booster["name"] == "dart"
+    )
+
+
+def _as_tree(tree: dict[str, Any]) -> Tree:
+    """A checked tree; a leaf's value stands where a node has its threshold."""
+    left, right = (np.array(tree[key], np.int64) for key in ("left_children", "right_children"))
+    numbers = np.array(tree["split_conditions"], np.float64)
+    return Tree(
+        np.where(left < 0, -1, tree["split_indices"]),
+        np.where(left < 0, 0.0, numbers),
+        left,
+        right,
+        np.where(left < 0, numbers, 0.0),
+        np.array(tree["default_left"], bool),
+        np.full(len(left), BY_DEFAULT),
+        np.array(tree["split_type"], bool),
+    )
+
+
 def is_linear(text: str) -> bool:
     """Tell whether a text of `checked_model` has weights, not trees. (Within names the quotes would be escaped.)"""
     return '"gradient_booster":{"name":"gblinear"' in text
 
 
 # ---------------------------------------------------------------------- around the trees
+
+
+def _learner(text: str) -> tuple[dict[str, Any], NDArray[np.int64]]:
+    """The parts of the model, and the version of XGBoost that wrote it."""
+    model = fields(parse_json(text), "the model", "learner", "version")
+    version = wholes(model["version"], "version", 3, (0, 10_000))
+    need(version[0] >= 3, f"it was written by XGBoost {version[0]}; 3 or later is needed")
+    parts = ("attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective")
+    return fields(model["learner"], "learner", *parts), version
 
 
 def _is_text(value: Any) -> bool:
@@ -198,6 +253,8 @@ def _check_nodes(arrays: dict[str, NDArray[np.int64]], n_features: int, where: s
     need(parents[0] == ROOT, f"{where} has a root with a parent")
     need(((parents[1:] >= 0) & (parents[1:] < len(left))).all(), f"{where} has a parent outside its nodes")
     inner = np.flatnonzero(left >= 0)
+    # XGBoost takes the node after the left child for the right one.
+    need((right[inner] == left[inner] + 1).all(), f"{where} has children that do not stand side by side")
     agree = all((parents[children[inner]] == inner).all() for children in (left, right))
     need(agree, f"{where} has a node whose parent is another")
     return alive

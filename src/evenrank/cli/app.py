@@ -15,6 +15,7 @@ from evenrank.cli.audit import audit
 from evenrank.cli.bench import bench
 from evenrank.cli.bound import bound
 from evenrank.cli.demo import demo
+from evenrank.cli.export import export
 from evenrank.cli.guard import guarded
 from evenrank.cli.methods import methods
 from evenrank.cli.rank import rank
@@ -44,7 +45,7 @@ def _top(
         raise typer.Exit
 
 
-for command in (demo, audit, train, rank, sweep, select, report, bench, methods, bound, reproduce):
+for command in (demo, audit, train, rank, export, sweep, select, report, bench, methods, bound, reproduce):
     app.command()(guarded(command))
 
 

@@ -32,6 +32,26 @@ class Linear(Protocol):
     def resolution(self) -> NDArray[np.float64] | None: ...
 
 
+def linear_products(model: Linear, rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Score rows whose columns are the model's features, without offsets of groups.
+
+    Parameters
+    ----------
+    model : Linear
+        The trained models.
+    rows : ndarray
+        (n, d).
+
+    Returns
+    -------
+    ndarray
+        (n, models).
+    """
+    out = row_products(rows, model.coef)
+    out += model.intercept
+    return out if model.resolution is None else to_resolution(out, model.resolution)
+
+
 def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
     """Score rows, after matching the data's features with those of training.
 
