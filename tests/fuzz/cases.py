@@ -159,14 +159,19 @@ def whole_numbers(values: list[Any]) -> list[Any]:
 
 
 def number(text: str | None) -> float | None:
-    """The finite number a text stands for, else None."""
+    """The number a text stands for, NaN too, else None; infinite ones are none."""
     if text is None or "_" in text:
         return None
     try:
         value = float(text)
     except ValueError:
         return None
-    return value if abs(value) < float("inf") else None
+    return None if abs(value) == float("inf") else value
+
+
+def with_missing(values: list[Any], numbers: list[float | None]) -> list[float | None]:
+    """The numbers of a feature, of which missing values are NaN."""
+    return [float("nan") if value is None else number for value, number in zip(values, numbers, strict=True)]
 
 
 def assembled(
@@ -182,7 +187,7 @@ def assembled(
         any(item in (None, "") for item in items) or len({*zip(queries, items, strict=True)}) < n
     ):
         return None
-    if any(value is None or value < 0 for value in relevance):
+    if any(value is None or not value >= 0 for value in relevance):
         return None
     if any(value is None for name in features for value in columns[name]):
         return None

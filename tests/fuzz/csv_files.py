@@ -165,7 +165,7 @@ def parsed(content: bytes, separator: str) -> list[tuple[Any, ...]] | None:
         return None
     raw: dict[str, list[Any]] = {name: [row[j] or None for row in body] for j, name in enumerate(head)}
     columns = {name: cases.whole_numbers(raw[name]) for name in ("qid", "group", "item") if name in raw}
-    columns |= {name: numbers(raw[name]) for name in ("x", "y")}
+    columns |= {name: cases.with_missing(raw[name], numbers(raw[name])) for name in ("x", "y")}
     return cases.assembled(columns, ["x", "y"], numbers(raw["relevance"]))
 
 

@@ -149,7 +149,7 @@ def parsed(content: bytes) -> list[tuple[Any, ...]] | None:
             if any(isinstance(value, list | dict) for value in raw[name]):
                 return None
             columns[name] = labels(raw[name])
-    columns |= {name: numbers(raw[name]) for name in ("x", "y")}
+    columns |= {name: cases.with_missing(raw[name], numbers(raw[name])) for name in ("x", "y")}
     return cases.assembled(columns, ["x", "y"], numbers(raw["relevance"]))
 
 
@@ -183,7 +183,7 @@ def numbers(values: list[Any]) -> list[float | None]:
         return [None] * len(values)
     if kinds <= {int, float, bool}:
         wider = [None if value is None else wide(value) for value in values]
-        return [None if value is None or not abs(value) < float("inf") else value for value in wider]
+        return [None if value is None or abs(value) == float("inf") else value for value in wider]
     texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
     words = [None if text is None else text.strip().lower() for text in texts]
     if all(word in ("true", "false", None) for word in words):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 from pathlib import Path
 from random import Random
@@ -88,7 +89,7 @@ def parsed(content: bytes) -> list[tuple[Any, ...]] | None:
         return None
     if "\n" not in text:
         text = text.replace("\r", "\n")
-    relevance, queries, features = [], [], []
+    relevance, queries, features, items = [], [], [], []
     for line in text.encode().split(b"\n"):
         tokens = [token.decode() for token in line.partition(b"#")[0].split()]
         if not tokens:
@@ -107,9 +108,14 @@ def parsed(content: bytes) -> list[tuple[Any, ...]] | None:
         relevance.append(cases.number(tokens[0]))
         queries.append(tokens[1][4:])
         features.append(values)
+        comment = line.partition(b"#")[2].decode()
+        named = re.search(r"(?<!\w)docid\s*[=:]\s*(\S+)", comment) or re.fullmatch(r"\s*([^\s=:]+)\s*", comment)
+        items.append(named and named[1])
     occurring = sorted({j for values in features for j in values})
     columns = {str(j): [values.get(j, 0.0) for values in features] for j in occurring}
     columns |= {"qid": cases.whole_numbers(queries), "group": [None] * len(queries)}
+    if "docid" in text and all(items) and len({*zip(columns["qid"], items, strict=True)}) == len(items):
+        columns["item"] = cases.whole_numbers(items)
     return cases.assembled(columns, list(map(str, occurring)), relevance)
 
 

@@ -141,7 +141,7 @@ def expected(table: Any) -> list[tuple[Any, ...]] | None:
             ):
                 return None
             columns[name] = [None if value != value else value for value in raw[name]]
-    columns |= {name: numbers(raw[name]) for name in ("x", "y")}
+    columns |= {name: cases.with_missing(raw[name], numbers(raw[name])) for name in ("x", "y")}
     return cases.assembled(columns, ["x", "y"], numbers(raw["relevance"]))
 
 
@@ -151,7 +151,7 @@ def numbers(values: list[Any]) -> list[float | None]:
     for value in values:
         if isinstance(value, str):
             out.append(cases.number(value))
-        elif isinstance(value, bool | int | float | Decimal) and abs(float(value)) < float("inf"):
+        elif isinstance(value, bool | int | float | Decimal) and abs(float(value)) != float("inf"):
             out.append(float(value))
         else:
             out.append(None)
