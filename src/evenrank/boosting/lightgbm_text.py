@@ -229,4 +229,6 @@ def with_objective(text: str, name: str) -> str:
     head, line, rest = text.partition("\nfeature_names=")
     lines = [part for part in head.split("\n") if not part.startswith("objective=")]
     at = next(number for number, part in enumerate(lines) if part.startswith("max_feature_idx=")) + 1
+    # The largest number, which parts missing values from all others, is read as infinite; as long, for tree_sizes.
+    rest = rest.replace("1.7976931348623157e+308", "1.7000000000000000e+308")
     return "\n".join([*lines[:at], f"objective={name}", *lines[at:]]) + line + rest
