@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from inspect import signature
 from os import PathLike
 from typing import Any
@@ -286,6 +287,8 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
 def _with_objective(booster: Any, name: str) -> Any:
     """The same trees in a booster whose text names the loss, as other tools that read it expect."""
     new = lightgbm.Booster(model_str=with_objective(booster.model_to_string(num_iteration=-1), name))
+    if re.search(r"^threshold=.*\binf\b", new.model_to_string(num_iteration=-1), re.MULTILINE):
+        return booster  # LightGBM reads its largest threshold back as infinite; such a model keeps its own text
     new.best_iteration, new.best_score, new.params = booster.best_iteration, booster.best_score, booster.params
     return new
 
