@@ -6,9 +6,9 @@ from importlib.util import find_spec
 
 ADAPTERS = {
     "torch": ["src/evenrank/torch/*.py"],
-    "lightgbm": ["src/evenrank/lightgbm.py"],
-    "xgboost": ["src/evenrank/xgboost.py"],
-    "numba": ["src/evenrank/boosting/lambdarank.py", "src/evenrank/boosting/soft_topk.py"],
+    "lightgbm": ["src/evenrank/lightgbm.py", "src/evenrank/boosting/lightgbm_callables.py"],
+    "xgboost": ["src/evenrank/xgboost.py", "src/evenrank/boosting/xgboost_callables.py"],
+    "numba": [f"src/evenrank/boosting/{name}.py" for name in ("lambdarank", "soft_topk", "xendcg")],
     "onnxruntime": ["src/evenrank/features/graph.py"],
 }
 

@@ -10,21 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
-from evenrank.boosting.lightgbm_text import checked_text
-from evenrank.boosting.objective import BASES, FairBoosted, FairObjective, ObjectiveOnRows, fairness
+from evenrank.boosting.held_out import judged_sets
+from evenrank.boosting.lightgbm_callables import fair_metric, fair_ndcg, fair_objective, small_classifier
+from evenrank.boosting.lightgbm_text import checked_text, with_objective
+from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
-from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, in_order
-from evenrank.boosting.rules import lightgbm_rule
+from evenrank.boosting.ranker import FairBoosted
+from evenrank.boosting.rows import each_in_order, eval_rows, in_order
+from evenrank.boosting.rules import POINTWISE, lightgbm_rule
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.extras import require
 from evenrank.notions import NotionLike
 from evenrank.quiet import first_line
 from evenrank.rankers import model_file
-from evenrank.rankers.top_violation import TopViolation
 
 lightgbm = require("lightgbm")
 require("numba")
+
+# How the text of a model names a loss that is no objective of LightGBM's; its scores are those of the trees.
+TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
+__all__ = ["FairLGBMRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
 MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
 
@@ -40,12 +46,13 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     notion : str, Notion, callable or row masks
         The notion of fairness, as in `FairLinearRanker`.
     alpha : float
-        The strength of the fairness term, which is added to the mean loss of a row. (LightGBM's own ``alpha`` is for
-        objectives that do not rank.)
+        The strength of the fairness term: at 1 it pulls at the scores about as strongly as the loss does, whatever the
+        data and the loss. From 0.01 to 10 is useful. (LightGBM's own ``alpha`` is for objectives that do not rank.)
     target : str
         The value that is evened out: "topk", "exposure", "score", "centered" or "probability"; see `evenrank.targets`.
     max_violation : float, optional
-        Instead of ``alpha``: the gap of the top k to reach on the training rows.
+        Instead of ``alpha``: the largest gap of the top k on the training rows. Several strengths are trained, at most
+        10, and of those within it the one with the highest NDCG@k is kept: strength 0, if that is within it.
     scope : str
         "amortized" over all queries, or "per_query".
     k : int
@@ -54,15 +61,27 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         Softness of the targets "topk" and "exposure".
     relevance_threshold : float
         Notions count relevance at or above it as relevant.
+    group_aware : bool
+        Whether the ranker may see the group, at training and at serving: the score is that of the trees plus one number
+        per group. The fairness term moves these numbers alone, so the trees learn as for the loss. `predict` then needs
+        ``sensitive_features``; LightGBM's own model text has the trees only.
+    validation_fraction : float, optional
+        With ``max_violation``: the share of queries that are kept out of training, and on which the upper end of the
+        gap's interval (95 %, one-sided) must be within it. ``eval_sensitive_features`` of `fit` does the same with
+        the first of its sets.
     objective : str
-        "lambdarank", "logistic" or "squared".
+        "lambdarank", "rank_xendcg", "logistic" or "squared".
     **kwargs : Any
         The parameters of LGBMRanker.
 
     Attributes
     ----------
     alpha_ : float
-        The strength at the end of training, which ``max_violation`` moves.
+        The strength, which ``max_violation`` chooses.
+    group_offset_ : ndarray or None
+        With ``group_aware``, what is added to the scores of each group, (groups,); an unknown group has 0.
+    tried_ : list of tuple
+        With ``max_violation``, the strengths that were trained, each with its gap and NDCG@k on the rows that count.
     violation_ : float
         The gap of the top k on the training rows; NaN without groups.
     feature_names_, group_names_ : tuple
@@ -78,6 +97,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     True
     """
 
+    _Booster: Any
     _objective: Any  # LGBMModel's: the parameter, or what stands in for it
 
     def set_params(self, **params: Any) -> FairLGBMRanker:
@@ -104,7 +124,9 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         if stage == "predict":
             # Parameters of training say nothing about prediction, and those of a file must not reach the library.
             return {name: value for name, value in params.items() if name in MACHINE or changes_prediction(name)}
-        return {name: value for name, value in params.items() if name not in self.OURS}
+        # LGBMModel adds NDCG to whatever metric there is, and early stopping would follow it.
+        silent = {"metric": "None"} if self._silent and "metric" not in self._other_params else {}
+        return {name: value for name, value in params.items() if name not in self.OURS} | silent
 
     def fit(
         self,
@@ -123,6 +145,8 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         eval_group: Any = None,
         eval_sample_weight: Any = None,
         eval_init_score: Any = None,
+        eval_sensitive_features: Any = None,
+        eval_max_violation: float | None = None,
         **kwargs: Any,
     ) -> FairLGBMRanker:
         """Train on rows (X, relevance y) with their query and group label, or on a `RankingData`.
@@ -141,6 +165,13 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             Evaluation sets, in LGBMRanker's forms.
         eval_qid, eval_group : list of array-like, optional
             The queries of each evaluation set: ids in any order, or sizes.
+        eval_sensitive_features : list of array-like, optional
+            The group labels of each evaluation set. Then the sets are also measured by NDCG@k subject to a gap of the
+            top k of at most ``eval_max_violation`` (minus the gap where it is larger), which early stopping follows
+            unless ``eval_metric`` names other metrics; without a limit, by the gap. With ``max_violation`` the first
+            set is where it must hold; see ``validation_fraction``.
+        eval_max_violation : float, optional
+            That limit; ``max_violation`` unless given.
         **kwargs : Any
             The remaining arguments of LGBMRanker's ``fit``.
 
@@ -155,39 +186,62 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         if self.categories_:
             kwargs.setdefault("categorical_feature", [names.index(name) for name in self.categories_])
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
-        chosen, objective = self._objective, None
-        if self.alpha > 0 or self.max_violation is not None or chosen in BASES[1:]:
-            objective = self._fair_objective(data, chosen)
-            self._objective = lambda relevance, scores: objective(scores)
-        try:
-            super().fit(
-                X,
-                data.relevance,
-                group=np.diff(data.query_ptr),
-                sample_weight=data.sample_weight,
-                init_score=in_order(init_score, data.row_order),
-                **_evaluated(sets),
-                eval_group=sizes,
-                eval_sample_weight=each_in_order(eval_sample_weight, orders),
-                eval_init_score=each_in_order(eval_init_score, orders),
-                **kwargs,
-            )
-        finally:
-            self._objective = chosen or BASES[0]
-        self._conclude(X, data, names, objective, None if "init_model" in kwargs else self._keep)
+        judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, self.relevance_threshold)
+        start = in_order(init_score, data.row_order)
+        given = {
+            **_evaluated(sets),
+            "eval_group": sizes,
+            "eval_sample_weight": each_in_order(eval_sample_weight, orders),
+            "eval_init_score": each_in_order(eval_init_score, orders),
+            **kwargs,
+        }
+        library: Any = super()
+
+        def fit_once(X: Any, rows: RankingData, numbers: Any, objective: FairObjective | None, metric: Any) -> None:
+            chosen = self._objective
+            self._silent = metric is not None and metric.higher_is_better and given.get("eval_metric") is None
+            if objective is not None:
+                self._objective = lambda relevance, scores: objective(scores)
+            metrics = {} if metric is None else {"eval_metric": [*_listed(given.get("eval_metric")), _named(metric)]}
+            options = {"sample_weight": rows.sample_weight, "init_score": in_order(start, numbers), **given, **metrics}
+            try:
+                library.fit(X, rows.relevance, group=np.diff(rows.query_ptr), **options)
+            finally:
+                self._objective = chosen or BASES[0]
+            if objective is not None:
+                self._Booster = _with_objective(self._Booster, TEXT_OBJECTIVE.get(self._objective, self._objective))
+
+        self._train(X, data, names, judged, eval_max_violation, fit_once)
         return self
 
-    def _keep(self, trees: int) -> None:
-        self._Booster.best_iteration = self._best_iteration = trees
+    def _raw_scores(self, X: Any) -> NDArray[Any]:
+        return np.asarray(super().predict(X))
 
-    def predict(self, X: Any, *args: Any, **kwargs: Any) -> NDArray[Any]:
+    def _base(self, data: RankingData) -> tuple[str, Any]:
+        name = self._objective or BASES[0]
+        return name, None if name in POINTWISE else lightgbm_rule(self.get_params(), name)
+
+    def _is_native(self, data: RankingData) -> bool:
+        return self._objective not in POINTWISE
+
+    def _classifier(self) -> Any:
+        return small_classifier(self.n_jobs)
+
+    def _trees_kept(self) -> int:
+        return int(self._best_iteration or self._Booster.current_iteration())
+
+    def predict(self, X: Any, *args: Any, sensitive_features: ArrayLike | None = None, **kwargs: Any) -> NDArray[Any]:
         """Score rows, as LGBMRanker does.
 
         Parameters
         ----------
         X : array, frame, sparse matrix or RankingData
             The rows, (n, d).
-        *args, **kwargs : Any
+        *args : Any
+            The remaining arguments of LGBMRanker's ``predict``.
+        sensitive_features : array-like, optional
+            The group label of each row, (n,), which a ``group_aware`` ranker scores by; a `RankingData` has them.
+        **kwargs : Any
             The remaining arguments of LGBMRanker's ``predict``.
 
         Returns
@@ -195,9 +249,12 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         ndarray
             Scores, (n,), in the order of the rows.
         """
-        if isinstance(X, RankingData):
-            return X.to_caller(super().predict(columns(X, self), *args, **kwargs))
-        return super().predict(columns(X, self), *args, **kwargs)  # type: ignore[no-any-return, unused-ignore]
+        known = self._serving_groups(X, sensitive_features)
+        stored = isinstance(X, RankingData)
+        scores = super().predict(columns(X, self), *args, **kwargs)
+        if known is not None and np.ndim(scores) == 1:
+            scores = self._shifted(scores, known)
+        return X.to_caller(scores) if stored else scores  # type: ignore[no-any-return, unused-ignore]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file that holds LightGBM's own model text and that `evenrank.load` reads.
@@ -225,10 +282,23 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         ranker.fitted_ = True
         return ranker  # type: ignore[no-any-return]
 
-    def _fair_objective(self, data: RankingData, chosen: Any) -> FairObjective:
-        name = "lambdarank" if chosen is None else chosen
-        rule = lightgbm_rule(self.get_params()) if name == "lambdarank" else None
-        return self._objective_on(data, name, rule)
+
+def _with_objective(booster: Any, name: str) -> Any:
+    """The same trees in a booster whose text names the loss, as other tools that read it expect."""
+    new = lightgbm.Booster(model_str=with_objective(booster.model_to_string(num_iteration=-1), name))
+    new.best_iteration, new.best_score, new.params = booster.best_iteration, booster.best_score, booster.params
+    return new
+
+
+def _listed(metrics: Any) -> list[Any]:
+    return [] if metrics is None else list(metrics) if isinstance(metrics, list | tuple) else [metrics]
+
+
+def _named(metric: Any) -> Any:
+    def evaluated(relevance: NDArray[Any], scores: NDArray[Any]) -> tuple[str, float, bool]:
+        return metric.name, metric.value(relevance, scores), metric.higher_is_better
+
+    return evaluated
 
 
 def _evaluated(sets: Any) -> dict[str, Any]:
@@ -238,84 +308,6 @@ def _evaluated(sets: Any) -> dict[str, Any]:
     if "eval_X" not in signature(lightgbm.LGBMRanker.fit).parameters:
         return {"eval_set": sets}
     return {"eval_X": tuple(X for X, _ in sets), "eval_y": tuple(y for _, y in sets)}
-
-
-# ---------------------------------------------------------------------- for your own training code
-
-
-class fair_objective(ObjectiveOnRows):
-    """The fair objective for your own training code: ``params["objective"]`` of lightgbm.train, or LGBMRanker's.
-
-    Parameters
-    ----------
-    data : RankingData or tuple
-        The training rows, or their (relevance, sensitive_features, qid), (n,) each. The rows of a query stand together.
-    objective : str
-        "lambdarank", "logistic" or "squared".
-    params : dict, optional
-        LightGBM's; sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain are used.
-    **options : Any
-        notion, alpha, target, scope, k, temperature and max_violation, as in `FairLGBMRanker`.
-
-    Examples
-    --------
-    >>> import evenrank as er, lightgbm
-    >>> data = er.datasets.german_credit("age")
-    >>> sizes = [int(size) for size in np.diff(data.query_ptr)]
-    >>> rows = lightgbm.Dataset(data.features, data.relevance, group=sizes)
-    >>> objective = fair_objective(data, notion="dp", alpha=0.5)
-    >>> booster = lightgbm.train({"objective": objective, "verbose": -1, "num_threads": 1}, rows, 5)
-    """
-
-    lambdarank_rule = staticmethod(lightgbm_rule)
-
-    def __call__(self, first: Any, second: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Give the derivatives for the scores of a round.
-
-        Parameters
-        ----------
-        first, second : ndarray or Dataset
-            (scores, Dataset), as lightgbm.train calls it, or (relevance, scores), as LGBMRanker does; (n,) each.
-
-        Returns
-        -------
-        tuple of ndarray
-            First and second derivatives, (n,) each.
-        """
-        return self.objective(second if isinstance(second, np.ndarray) else first)
-
-
-class fair_metric(TopViolation):
-    """The gap of the top k on given rows, as a ``feval`` of lightgbm.train or ``eval_metric`` of the rankers.
-
-    The library calls a metric for every evaluation set; for rows other than its own the metric is NaN.
-
-    Parameters
-    ----------
-    data : RankingData or tuple
-        The rows, as in `fair_objective`.
-    **options : Any
-        notion, k and scope, as in `FairLGBMRanker`.
-    """
-
-    def __init__(self, data: Any, **options: Any) -> None:
-        super().__init__(as_rows(data), fairness(**options))
-
-    def __call__(self, first: Any, second: Any) -> tuple[str, float, bool]:
-        """Give the metric for the arguments of `fair_objective`.
-
-        Parameters
-        ----------
-        first, second : ndarray or Dataset
-            (scores, Dataset) or (relevance, scores).
-
-        Returns
-        -------
-        tuple
-            The name, the gap, and False: a lower gap is better.
-        """
-        relevance, scores = (first, second) if isinstance(second, np.ndarray) else (second.get_label(), first)
-        return self.name, self.value_if_own(relevance, scores), False
 
 
 def train_scores(

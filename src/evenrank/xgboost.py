@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -10,10 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
-from evenrank.boosting.objective import BASES, FairBoosted, FairObjective, ObjectiveOnRows, fairness
+from evenrank.boosting.held_out import judged_sets
+from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import XGBOOST
-from evenrank.boosting.rows import as_rows, each_in_order, eval_rows, in_order
-from evenrank.boosting.rules import xgboost_rule
+from evenrank.boosting.ranker import FairBoosted
+from evenrank.boosting.rows import each_in_order, eval_rows, in_order
+from evenrank.boosting.rules import POINTWISE, xgboost_rule
+from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier
 from evenrank.boosting.xgboost_json import checked_model, is_linear
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
@@ -21,11 +25,12 @@ from evenrank.extras import require
 from evenrank.notions import NotionLike
 from evenrank.quiet import first_line
 from evenrank.rankers import model_file
-from evenrank.rankers.top_violation import TopViolation
 from evenrank.row_checks import as_array
 
 xgboost = require("xgboost")
 require("numba")
+
+__all__ = ["FairXGBRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
 NATIVE = "rank:ndcg"
 
@@ -39,18 +44,18 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
     Parameters
     ----------
     alpha : float
-        The strength of the fairness term, which is added to the mean loss of a row. (XGBoost's own ``alpha``, the L1
+        The strength of the fairness term, as in `evenrank.lightgbm.FairLGBMRanker`. (XGBoost's own ``alpha``, the L1
         penalty, is ``reg_alpha`` here as in XGBRanker.)
-    notion, target, max_violation, scope, k, temperature, relevance_threshold
+    notion, target, max_violation, scope, k, temperature, relevance_threshold, group_aware, validation_fraction
         See `evenrank.lightgbm.FairLGBMRanker`.
     objective : str
-        "rank:ndcg" (the same as "lambdarank"), "logistic" or "squared".
+        "rank:ndcg" (the same as "lambdarank"), "rank:pairwise", "rank:map", "logistic" or "squared".
     **kwargs : Any
         The parameters of XGBRanker.
 
     Attributes
     ----------
-    alpha_, violation_, feature_names_, group_names_
+    alpha_, violation_, group_offset_, tried_, feature_names_, group_names_
         See `evenrank.lightgbm.FairLGBMRanker`.
 
     Examples
@@ -98,6 +103,8 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         eval_group: Any = None,
         sample_weight_eval_set: Any = None,
         base_margin_eval_set: Any = None,
+        eval_sensitive_features: Any = None,
+        eval_max_violation: float | None = None,
         verbose: bool | int = False,
         xgb_model: Any = None,
     ) -> FairXGBRanker:
@@ -115,6 +122,8 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             Evaluation sets, their weights and first scores, in XGBRanker's forms.
         eval_qid, eval_group : list of array-like, optional
             The queries of each evaluation set: ids in any order, or sizes.
+        eval_sensitive_features, eval_max_violation
+            As in `evenrank.lightgbm.FairLGBMRanker.fit`.
         verbose : bool or int
             Whether, or after how many rounds, the evaluation is printed.
         xgb_model : str, Booster or XGBModel, optional
@@ -129,20 +138,37 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         self._types = ["c" if name in self.categories_ else "float" for name in names] if self.categories_ else None
         weight = None if sample_weight is None else np.asarray(as_array(sample_weight, "sample_weight"), np.float64)
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
+        if sets and sizes is None:
+            raise ConfigError("pass eval_qid or eval_group, the queries of each eval_set.")
+        judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, self.relevance_threshold)
         margins = each_in_order(base_margin_eval_set, orders)
-        rows = self._matrix(
-            None, X, data.relevance, np.diff(data.query_ptr), weight, in_order(base_margin, data.row_order)
-        )
-        evals = []
-        for number, (features, relevance) in enumerate(sets or []):
-            if sizes is None:
-                raise ConfigError("pass eval_qid or eval_group, the queries of each eval_set.")
-            parts = (None if each is None else each[number] for each in (sample_weight_eval_set, margins))
-            evals.append((self._matrix(rows, features, relevance, sizes[number], *parts), f"validation_{number}"))
-        objective = self._fair_objective(data, weight)
+        start = in_order(base_margin, data.row_order)
+        if weight is not None:
+            by_row = np.repeat(weight * len(weight) / weight.sum(), np.diff(data.query_ptr))
+            data = replace(data, sample_weight=by_row)
+        self._query_weight = weight
+
+        def fit_once(X: Any, part: RankingData, numbers: Any, objective: FairObjective | None, metric: Any) -> None:
+            chosen = weight
+            if weight is not None and numbers is not None:
+                chosen = weight[np.unique(data.query_of_row[numbers])]
+            rows = self._matrix(None, X, part.relevance, np.diff(part.query_ptr), chosen, in_order(start, numbers))
+            evals = []
+            for number, (features, relevance) in enumerate(sets or []):
+                parts = (None if each is None else each[number] for each in (sample_weight_eval_set, margins))
+                evals.append((self._matrix(rows, features, relevance, sizes[number], *parts), f"validation_{number}"))
+            self._boost(rows, evals, objective, metric, verbose, xgb_model)
+
+        self._train(X, data, names, judged, eval_max_violation, fit_once)
+        return self
+
+    def _boost(
+        self, rows: Any, evals: list[Any], objective: FairObjective | None, metric: Any, verbose: Any, xgb_model: Any
+    ) -> None:
+        """Train as XGBRanker does, with an objective and a metric of ours where there is one."""
         history: dict[str, Any] = {}
         with xgboost.config_context(verbosity=1 if self.verbosity is None else self.verbosity):
-            model, metric, params, _ = self._configure_fit(xgb_model, self.get_xgb_params(), None)
+            model, own_metric, params, _ = self._configure_fit(xgb_model, self.get_xgb_params(), None)
             if objective is not None and params.get("base_score") is None:
                 params["base_score"] = 0.0  # where rank:ndcg starts; with an objective of one's own it would be 0.5
             self._Booster = xgboost.train(
@@ -152,26 +178,42 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
                 early_stopping_rounds=self.early_stopping_rounds,
                 evals=evals,
                 evals_result=history,
-                custom_metric=metric,
+                custom_metric=_joined(own_metric, metric),
                 verbose_eval=verbose,
                 xgb_model=model,
-                callbacks=self.callbacks,
+                callbacks=deepcopy(self.callbacks),  # those that stop early remember what they have seen
                 obj=objective and (lambda scores, _: objective(scores)),
             )
         self._set_evaluation_result(history)
-        self._conclude(X, data, names, objective, self._keep if xgb_model is None else None)
-        return self
 
-    def _keep(self, trees: int) -> None:
-        self._Booster.best_iteration = trees - 1
+    def _raw_scores(self, X: Any) -> NDArray[Any]:
+        return np.asarray(super().predict(X))
 
-    def predict(self, X: Any, **kwargs: Any) -> NDArray[Any]:
+    def _base(self, data: RankingData) -> tuple[str, Any]:
+        name = self.objective
+        return name, None if name in POINTWISE else xgboost_rule(self.get_params(), name)
+
+    def _is_native(self, data: RankingData) -> bool:
+        """Whether XGBoost has the loss, and weighs rows as asked: it has weights of queries only."""
+        return self.objective not in POINTWISE and (data.sample_weight is None or self._query_weight is not None)
+
+    def _classifier(self) -> Any:
+        options = {name: getattr(self, name) for name in ("missing", "enable_categorical", "n_jobs")}
+        return small_classifier(feature_types=self._types or self.feature_types, **options)
+
+    def _trees_kept(self) -> int:
+        best = getattr(self._Booster, "best_iteration", None)
+        return int(self._Booster.num_boosted_rounds() if best is None else best + 1)
+
+    def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None, **kwargs: Any) -> NDArray[Any]:
         """Score rows, as XGBRanker does.
 
         Parameters
         ----------
         X : array, frame, sparse matrix or RankingData
             The rows, (n, d).
+        sensitive_features : array-like, optional
+            As in `evenrank.lightgbm.FairLGBMRanker.predict`.
         **kwargs : Any
             The remaining arguments of XGBRanker's ``predict``.
 
@@ -180,9 +222,12 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         ndarray
             One score per row, (n,), in the order of the rows.
         """
-        if isinstance(X, RankingData):
-            return X.to_caller(super().predict(columns(X, self), **kwargs))
-        return super().predict(columns(X, self), **kwargs)  # type: ignore[no-any-return, unused-ignore]
+        known = self._serving_groups(X, sensitive_features)
+        stored = isinstance(X, RankingData)
+        scores = super().predict(columns(X, self), **kwargs)
+        if known is not None:
+            scores = self._shifted(scores, known)
+        return X.to_caller(scores) if stored else scores  # type: ignore[no-any-return, unused-ignore]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file that holds XGBoost's own model and that `evenrank.load` reads.
@@ -226,65 +271,18 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             feature_types=self._types or self.feature_types,
         )
 
-    def _fair_objective(self, data: RankingData, weight: NDArray[Any] | None) -> FairObjective | None:
-        """None where XGBoost's objective is enough: no fairness term, a loss of XGBoost's, no weighted rows."""
-        plain = self.alpha == 0 and self.max_violation is None
-        if plain and self.objective not in BASES[1:] and data.sample_weight is None:
-            return None
-        name = "lambdarank" if self.objective == NATIVE else self.objective
-        rule = xgboost_rule(self.get_params()) if name == "lambdarank" else None
-        if weight is not None:
-            by_row = np.repeat(weight * len(weight) / weight.sum(), np.diff(data.query_ptr))
-            data = replace(data, sample_weight=by_row)
-        return self._objective_on(data, name, rule)
 
+def _joined(own: Any, metric: Any) -> Any:
+    """The user's metric, if any, and then ours: XGBoost's early stopping follows the last one."""
+    if metric is None:
+        return own
 
-# ---------------------------------------------------------------------- for your own training code
+    def evaluated(scores: NDArray[Any], rows: Any) -> list[tuple[str, float]]:
+        before = [] if own is None else own(scores, rows)
+        ours = metric.name, metric.value(rows.get_label(), scores)
+        return [*(before if isinstance(before, list) else [before]), ours]
 
-
-class fair_objective(ObjectiveOnRows):
-    """The fair objective for your own training code: ``obj`` of xgboost.train. Set ``base_score=0`` beside it.
-
-    Parameters
-    ----------
-    data, objective, **options
-        See `evenrank.lightgbm.fair_objective`.
-    params : dict, optional
-        XGBoost's; those of LambdaRank are used.
-
-    Examples
-    --------
-    >>> import evenrank as er, xgboost
-    >>> data = er.datasets.german_credit("age")
-    >>> rows = xgboost.DMatrix(data.features, data.relevance, group=np.diff(data.query_ptr))
-    >>> params = {"objective": "rank:ndcg", "base_score": 0.0, "nthread": 1}
-    >>> booster = xgboost.train(params, rows, 5, obj=fair_objective(data, notion="dp", alpha=0.5))
-    """
-
-    lambdarank_rule = staticmethod(xgboost_rule)
-
-    def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Give first and second derivatives, (n,) each, for scores (n,); ``rows`` is XGBoost's DMatrix."""
-        return self.objective(scores)
-
-
-class fair_metric(TopViolation):
-    """The gap of the top k on given rows, as a ``custom_metric`` of xgboost.train.
-
-    For rows other than its own the metric is NaN.
-
-    Parameters
-    ----------
-    data, **options
-        See `evenrank.lightgbm.fair_metric`.
-    """
-
-    def __init__(self, data: Any, **options: Any) -> None:
-        super().__init__(as_rows(data), fairness(**options))
-
-    def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[str, float]:
-        """Give the metric's name and the gap for scores (n,); ``rows`` is XGBoost's DMatrix."""
-        return self.name, self.value_if_own(rows.get_label(), scores)
+    return evaluated
 
 
 def train_scores(

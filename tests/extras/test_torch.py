@@ -420,10 +420,37 @@ def test_same_seed_same_model_and_parameters_matter(data: er.RankingData) -> Non
     scores = quick().fit(data).predict(data)
     assert (quick().fit(data).predict(data) == scores).all()
     changes = {"random_state": 1, "alpha": 3.0, "scope": "per_query", "target": "score", "k": 1, "loss": "squared"}
-    changes |= {"hidden": (8, 4), "momentum": 0.9, "epochs": 5, "batch_queries": 7, "learning_rate": 0.01}
+    changes |= {"hidden": (8, 4), "epochs": 5, "batch_queries": 7, "learning_rate": 0.01}
     changes |= {"weight_decay": 0.5, "smoothing": 0.0, "notion": "eop"}
     for name, value in changes.items():
         assert np.abs(quick(**{name: value}).fit(data).predict(data) - scores).max() > 1e-5, name
+    alone, averaged = (quick(momentum=m, batch_queries=7).fit(data).predict(data) for m in (None, 0.9))
+    assert np.abs(alone - averaged).max() > 1e-5
+
+
+@pytest.mark.parametrize("times", [1e-2, 1e3])
+def test_a_strength_means_the_same_whatever_the_losss_units(data: er.RankingData, times: float) -> None:
+    from evenrank.torch.network import Networks, train
+
+    def trained(factor: float, alpha: float) -> np.ndarray:
+        networks = Networks.fresh(data, (8,), 1, seed=0)
+        loss = et.ListNetLoss()
+        fairness, sharp = (et.FairnessLoss("dp", target="topk", k=2, smoothing=softness) for softness in (0.05, 0.0))
+        options = {"learning_rate": 0.01, "weight_decay": 0.0, "epochs": 5, "batch_queries": 10, "seed": 0}
+        train(
+            networks,
+            data,
+            lambda *batch, **more: factor * loss(*batch, **more),
+            fairness,
+            np.array([alpha]),
+            sharp=sharp,
+            **options,
+        )
+        return networks.score_data(data)[:, 0]
+
+    # Adam's steps do not depend on the units either, so equal scores say that the two parts keep their proportion.
+    same, plain = np.ptp(trained(times, 1.0) - trained(1.0, 1.0)), np.ptp(trained(1.0, 0.0) - trained(1.0, 1.0))
+    assert same < 1e-3 < 0.01 < plain
 
 
 def test_a_strength_trains_alone_as_it_does_among_others(data: er.RankingData) -> None:

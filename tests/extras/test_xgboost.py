@@ -99,7 +99,7 @@ def test_a_strength_lowers_the_violation_on_other_queries(notion: str) -> None:
     data = made(700, grades=3)
     train, test = data.take(np.arange(500)), data.take(np.arange(500, 700))
     options = {"notion": notion, "n_estimators": 40, "learning_rate": 0.1, "min_child_weight": 10}
-    plain, fair = (ranker(alpha=alpha, **options).fit(train).predict(test) for alpha in (0.0, 0.3))
+    plain, fair = (ranker(alpha=alpha, **options).fit(train).predict(test) for alpha in (0.0, 1.0))
     before, after = (er.measure(scores, test, [f"{notion}@5", "ndcg@5"]) for scores in (plain, fair))
     assert after[f"{notion}@5"] < 0.7 * before[f"{notion}@5"]
     chance = er.measure(np.random.default_rng(0).normal(size=test.n_rows), test, "ndcg@5")["ndcg@5"]
@@ -110,14 +110,14 @@ def test_a_strength_lowers_the_violation_on_other_queries(notion: str) -> None:
 def test_every_objective_can_be_fair(objective: str) -> None:
     data = made(300, grades=2)
     options = {"objective": objective, "n_estimators": 40, "learning_rate": 0.1}
-    plain, fair = (ranker(alpha=alpha, **options).fit(data) for alpha in (0.0, 0.5))
+    plain, fair = (ranker(alpha=alpha, **options).fit(data) for alpha in (0.0, 2.0))
     assert fair.violation_ < plain.violation_ / 2
     assert er.measure(plain.predict(data), data, "ndcg@5")["ndcg@5"] > 0.6
 
 
 def test_a_violation_can_be_asked_for() -> None:
-    data = made(300)
-    options = {"n_estimators": 60, "learning_rate": 0.1}
+    data = made(150)
+    options = {"n_estimators": 30, "learning_rate": 0.1}
     assert ranker(alpha=0.0, **options).fit(data).violation_ > 0.1
     for asked in (0.08, 0.02):
         found = ranker(max_violation=asked, **options).fit(data)
@@ -137,7 +137,7 @@ def test_rows_queries_and_frames_in_any_order() -> None:
     sorted_fit = ranker(alpha=0.2).fit(data)
     order = np.argsort(np.arange(data.n_rows) - data.query_ptr[data.query_of_row], kind="stable")
     frame = pd.DataFrame(data.features[order], columns=[f"f{j}" for j in range(6)])
-    qid = np.array([f"q{number}" for number in data.query_of_row])[order]
+    qid = np.array([f"q{number:03d}" for number in data.query_of_row])[order]
     shuffled = ranker(alpha=0.2).fit(frame, data.relevance[order], qid=qid, sensitive_features=data.group[order])
     np.testing.assert_allclose(shuffled.predict(frame), sorted_fit.predict(data.features)[order], rtol=1e-5)
     assert shuffled.get_booster().feature_names == [f"f{j}" for j in range(6)]
@@ -217,7 +217,7 @@ def test_parameters_are_scikit_learns() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"objective": "rank:map"}, "objective must be one of lambdarank, squared, logistic; got 'rank:map'"),
+        ({"objective": "rank:err"}, "objective must be one of rank:ndcg, lambdarank, rank:pairwise, rank:map, squared"),
         ({"lambdarank_pair_method": "mean"}, "lambdarank_pair_method='topk'"),
         ({"lambdarank_unbiased": True}, "lambdarank_unbiased=False; got"),
         ({"notion": "fair"}, "notion must be one of"),
@@ -236,7 +236,7 @@ def test_queries_of_an_evaluation_set_are_needed() -> None:
 
 def test_callables_for_training_code_of_ones_own() -> None:
     data = made()
-    objective = er.xgboost.fair_objective((data.relevance, data.group, data.query_of_row), notion="dp", alpha=0.2)
+    objective = er.xgboost.fair_objective(data, notion="dp", alpha=0.2)
     metric = er.xgboost.fair_metric(data, notion="dp", k=5)
     params = {
         "objective": "rank:ndcg",

@@ -19,7 +19,7 @@ from evenrank.rankers.base import NotFittedError
 from evenrank.rankers.content import short
 from evenrank.rankers.imputing import read_categories
 from evenrank.rankers.matching import match_features
-from evenrank.rankers.model_file import checked_parameters, header, names, need, plain_value
+from evenrank.rankers.model_file import checked_parameters, header, names, need, numbers, plain_value
 from evenrank.rankers.parameters import is_number, is_plain
 
 Check = Callable[[str, int], str]
@@ -50,6 +50,7 @@ def saved(
         "categories": {name: list(labels) for name, labels in ranker.categories_.items()},
         "alpha": ranker.alpha_,
         "violation": None if np.isnan(ranker.violation_) else ranker.violation_,
+        "group_offset": None if ranker.group_offset_ is None else ranker.group_offset_.tolist(),
         "model": model,
     }
 
@@ -78,6 +79,8 @@ def loaded(
         text = check(str(model), len(features))
     except (Damaged, ValueError, RecursionError) as error:
         raise DataError(f"{name}: the {library} model in it is damaged: {error}.") from None
+    if content.get("group_offset") is not None:
+        ranker.group_offset_ = numbers("group_offset", content["group_offset"], len(groups), name=name)
     ranker.feature_names_, ranker.group_names_ = features, groups
     ranker.categories_ = read_categories(content, features, name)
     ranker.alpha_ = float(alpha or 0)

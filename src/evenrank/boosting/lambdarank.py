@@ -19,6 +19,7 @@ from evenrank.errors import DataError
 TABLE_SIZE = 1 << 20
 TABLE_REACH = 25.0  # the sigmoid of LightGBM is a table over ±25 / sigma
 MAX_LABEL = 31
+MEASURES = ("ndcg", "pairs", "map")
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class LambdaRank:
         The gain of each whole label; empty is 2^label − 1; None is the label itself.
     library : str
         Whose arithmetic: "lightgbm" (double scores, sigmoid from a table) or "xgboost" (single, twice the curvature).
+    measure : str
+        A pair's weight: what swapping its items changes in "ndcg" or "map", or 1 in "pairs".
     """
 
     truncation: int = 30
@@ -45,6 +48,7 @@ class LambdaRank:
     by_sum: bool = True
     gains: tuple[float, ...] | None = ()
     library: str = "lightgbm"
+    measure: str = "ndcg"
 
     def bind(self, relevance: NDArray[Any], query_ptr: NDArray[np.int64]) -> BoundLambdaRank:
         """Apply the rule to lists.
@@ -140,6 +144,7 @@ class BoundLambdaRank:
             rule.by_difference,
             rule.by_sum,
             self.single,
+            MEASURES.index(rule.measure),
             first,
             second,
         )
@@ -189,6 +194,7 @@ def _lambdas(
     by_difference: bool,
     by_sum: bool,
     single: bool,
+    measure: int,
     first: Any,
     second: Any,
 ) -> None:
@@ -197,6 +203,7 @@ def _lambdas(
     # The list from the top down, so that the pairs run through memory in order.
     s, y, g = np.empty(longest, scores.dtype), np.empty(longest, np.float32), np.empty(longest, np.float64)
     slope, bend = np.empty(longest, np.float32), np.empty(longest, np.float32)
+    relevant, precision = np.empty(longest), np.empty(longest)
     bins = len(table)
     per_unit = bins / (2 * reach)
     one = np.float32(1)
@@ -208,6 +215,9 @@ def _lambdas(
             row = begin + order[i]
             s[i], y[i], g[i] = scores[row], label[row], gain[row]
             slope[i] = bend[i] = 0
+            if measure == 2:
+                relevant[i] = y[i] + (relevant[i - 1] if i else 0)
+                precision[i] = y[i] / (i + 1) + (precision[i - 1] if i else 0)
         total, scale = 0.0, inverse_ideal[q]
         spread = by_difference and s[0] != s[n - 1]
         for i in range(min(n - 1, truncation)):
@@ -215,7 +225,15 @@ def _lambdas(
                 if y[i] == y[j]:
                     continue
                 lead = s[i] - s[j] if y[i] > y[j] else s[j] - s[i]
-                weight = abs(g[i] - g[j]) * (discount[i] - discount[j]) * scale
+                if measure == 0:
+                    weight = abs(g[i] - g[j]) * (discount[i] - discount[j]) * scale
+                elif measure == 1:
+                    weight = 1.0
+                else:
+                    above, below = relevant[i] / (i + 1), relevant[j] / (j + 1)
+                    between = precision[j - 1] - precision[i]
+                    change = above - below + between if y[i] > y[j] else below - above - 1 / (i + 1) - between
+                    weight = abs(change) / relevant[n - 1]
                 if spread:
                     weight /= least + abs(np.float64(lead))
                 if single:

@@ -249,3 +249,24 @@ def _categories(lines: Lines) -> str:
     )
     need(plain, "the categories of its columns must be lists of labels")
     return json.dumps(columns)
+
+
+def with_objective(text: str, name: str) -> str:
+    """Give LightGBM's model text with the line that names its objective.
+
+    Parameters
+    ----------
+    text : str
+        The model text, which has no such line after training with an objective of one's own.
+    name : str
+        LightGBM's name of the objective.
+
+    Returns
+    -------
+    str
+        The text, otherwise as it was.
+    """
+    head, line, rest = text.partition("\nfeature_names=")
+    lines = [part for part in head.split("\n") if not part.startswith("objective=")]
+    at = next(number for number, part in enumerate(lines) if part.startswith("max_feature_idx=")) + 1
+    return "\n".join([*lines[:at], f"objective={name}", *lines[at:]]) + line + rest

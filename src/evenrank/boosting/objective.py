@@ -1,46 +1,38 @@
-"""The objective of fair boosted rankers, a loss plus n·α·Γ, and what the rankers of both libraries share.
-
-Boosting sums losses over rows where the rest of the package takes means, so α·Γ is multiplied by n (by the sum of the
-weights): α means the same everywhere.
-"""
+"""The objective of fair boosted rankers: a loss plus c·α·Γ, where c makes a strength of 1 pull as the loss does."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.boosting.rows import as_rows, fit_rows
-from evenrank.categories import Categories
+from evenrank.boosting.group_chances import group_chances, known_contrast
+from evenrank.boosting.pull import FairPull
+from evenrank.boosting.rows import as_rows
+from evenrank.boosting.rules import POINTWISE
 from evenrank.checks import choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataWarning
+from evenrank.errors import ConfigError
 from evenrank.losses import LOSSES
 from evenrank.notions import bind
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
-from evenrank.targets import BoundTarget, FairnessTerm, bind_target
+from evenrank.targets import BoundTarget, bind_target
 
-BASES = ("lambdarank", *(name for name, loss in LOSSES.items() if not loss.within))
+BASES = ("lambdarank", *POINTWISE)
 TARGET = "topk"
 TEMPERATURE = 0.2
-# √(gap² + ε²) in place of |gap|, whose slope changes sign tree after tree once the gap is near 0. Beyond α = 1, ε grows
-# with α: the gap is 0 from some α on, and a stiffer pull could only make it swing.
-SMOOTHING = 0.03
 FLOOR = 0.3  # of a list's spread: all scores are equal before the first tree
-# The diagonal that bounds Γ's Hessian holds even if all rows move together. A tree, which sees groups through its
-# features only, moves them less: with the whole bound the loss is hardly learned, with too little of it the gap swings.
-# So this share of it is used, doubled (up to all of it) in a round that finds the gap overshot, and let go slowly.
-DAMPING, RELEASE, SWING = 0.003, 0.9, 0.01
-# The multiplier of ``max_violation``: where it starts, its bounds, how far it moves in a round, and how far below the
-# limit it aims, since trees overshoot both ways.
+# The multiplier of ``max_violation`` in a bare objective: where it starts, its bounds, how far it moves in a round, and
+# how far below the limit it aims, since trees overshoot both ways.
 SMALLEST_ALPHA, FIRST_ALPHA, LARGEST_ALPHA = 0.001, 0.3, 30.0
 GAIN, HURRY = 0.05, 2.0
 MARGIN = 0.8
+# Of a round's step of the groups' offsets, and the largest such step in units of the scores' spread: a small group that
+# is carried beyond all others is out of reach of the soft top k, whose slope is 0 there.
+OFFSET_RATE, OFFSET_STEP = 0.1, 0.1
 
 Gradients = Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[Any]]]
 
@@ -64,7 +56,7 @@ def fairness(*, target: str = TARGET, **options: Any) -> FairnessSpec:
 
 
 class FairObjective:
-    """First and second derivatives of the boosted scores' loss + n·α·Γ, called once per round.
+    """First and second derivatives of the boosted scores' loss + c·α·Γ, called once per round.
 
     Parameters
     ----------
@@ -75,29 +67,39 @@ class FairObjective:
     spec : FairnessSpec
         What is evened out, how strongly, and in what value. With ``max_violation`` the multiplier moves in each round
         so that the gap of the top k on these rows comes down to it.
+    chances : ndarray, optional
+        What features tell of each row's group, (n, groups); see `group_chances`.
+    group_aware : bool
+        Whether the scores are those of the trees plus one number per group. Then the term moves these numbers, and the
+        trees have the loss alone, at the scores with the numbers added.
 
     Attributes
     ----------
     alpha : float
         The multiplier now.
-    damping : float
-        The share of the bound on Γ's Hessian now.
-    history : list
-        With ``max_violation``, the gap and the multiplier before each tree.
+    offsets : list of ndarray
+        With ``group_aware``, the number of each group before each tree, (groups,).
     """
 
-    def __init__(self, data: RankingData, base: Gradients, spec: FairnessSpec) -> None:
+    def __init__(
+        self,
+        data: RankingData,
+        base: Gradients,
+        spec: FairnessSpec,
+        *,
+        chances: NDArray[Any] | None = None,
+        group_aware: bool = False,
+    ) -> None:
         self.data, self.base, self.spec = data, base, spec
         self.alpha = FIRST_ALPHA if spec.bounded else float(spec.alpha)
         self.weight = data.sample_weight
-        self.total = float(data.n_rows if self.weight is None else self.weight.sum())
-        self.term: FairnessTerm | None = None
+        self.pull: FairPull | None = None
         if self.alpha > 0:
             contrast = bind(spec.notion, data, scope=spec.scope, training=True)
-            self.term = FairnessTerm(contrast, _bound(spec, data.query_ptr), smoothing(self.alpha))
-        self.damping = DAMPING
-        self.history: list[tuple[float, float]] = []
-        self._last: NDArray[Any] | None = None
+            known = None if chances is None else known_contrast(contrast, data, spec, chances)
+            self.pull = FairPull(contrast, _bound(spec, data.query_ptr), known)
+        self.offsets: list[NDArray[np.float64]] = []
+        self._of_group = group_sums(data) if group_aware else None
         self._last_top: NDArray[Any] | None = None
         self.measured = TopViolation(data, spec) if spec.bounded else None
         if self.measured is not None and self.measured.contrast.pairs.missing:
@@ -117,38 +119,33 @@ class FairObjective:
         tuple of ndarray
             First and second derivatives, (n,) each.
         """
-        first, second = self.base(scores)
-        if self.weight is not None:
-            first, second = first * self.weight, second * self.weight
-        if self.term is not None:
+        if self._of_group is not None:
+            return self._with_offsets(np.array(scores, np.float64), self._of_group)
+        first, second = self._loss(scores)
+        if self.pull is not None:
             precise = np.array(scores, np.float64)
             self._update(precise)
-            self.term.smoothing = smoothing(self.alpha)
-            gradient, bound = self.term.derivatives(precise)
-            self._damp(self.term.contrast.gaps(self.term.target.value(precise)))
-            first = first + self.alpha * self.total * gradient
-            second = second + self.damping * self.alpha * self.total * bound
+            first = first + self.pull(precise, first, self.alpha)
         return np.asarray(first, np.float32), np.asarray(second, np.float32)
 
-    def trees_within(self) -> int | None:
-        """Count the most trees, at least half of them, whose gap is within ``max_violation``.
+    def _loss(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        first, second = self.base(scores)
+        return (first, second) if self.weight is None else (first * self.weight, second * self.weight)
 
-        Returns
-        -------
-        int or None
-            The number of trees; None if the gap was never within it.
-        """
-        limit = np.inf if self.spec.max_violation is None else self.spec.max_violation
-        within = [count for count, (gap, _) in enumerate(self.history) if gap <= limit]
-        return within[-1] if within and within[-1] >= max(1, len(self.history) // 2) else None
-
-    def _damp(self, gaps: NDArray[Any]) -> None:
-        """Shorter steps where the last tree carried the gaps to the other side of 0, longer ones elsewhere."""
-        assert self.term is not None
-        weight = self.term.contrast.pairs.weight
-        swung = self._last is not None and weight @ (gaps * self._last) < 0 and weight @ np.abs(gaps) > SWING
-        self.damping = min(1.0, 2 * self.damping) if swung else max(DAMPING, RELEASE * self.damping)
-        self._last = gaps
+    def _with_offsets(self, scores: NDArray[np.float64], of_group: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The step that a tree with one leaf per group would take, before the tree's own round."""
+        old = self.offsets[-1] if self.offsets else np.zeros(of_group.shape[0])
+        shifted = scores + of_group.T @ old
+        first, second = self._loss(shifted)
+        self._update(shifted)
+        total = first if self.pull is None else first + self.pull(shifted, first, self.alpha)
+        slope, bend = of_group @ total, of_group @ second
+        step = OFFSET_RATE * np.divide(slope, bend, out=np.zeros_like(slope), where=bend > 0)
+        largest = OFFSET_STEP * max(float(shifted.std()), FLOOR)
+        new = old - np.clip(step, -largest, largest)
+        rows = of_group.sum(axis=1)
+        self.offsets.append(new - rows @ new / rows.sum())
+        return np.asarray(first, np.float32), np.asarray(second, np.float32)
 
     def _update(self, scores: NDArray[np.float64]) -> None:
         """Raise the multiplier while the gap is above ``max_violation``, lower it while it is below.
@@ -159,30 +156,31 @@ class FairObjective:
         if limit is None or self.measured is None:
             return
         gaps = self.measured.gaps(scores)
-        violation = self.measured.of_gaps(gaps)
-        excess = violation - MARGIN * limit
+        excess = self.measured.of_gaps(gaps) - MARGIN * limit
         step = np.clip(excess / max(limit, 0.02), -1, HURRY)
         if step > 0 and self._last_top is not None and (gaps * self._last_top).sum() < 0:
             step = -HURRY
         self._last_top = gaps
-        self.history.append((violation, self.alpha))
         self.alpha = float(np.clip(self.alpha * np.exp(GAIN * step), SMALLEST_ALPHA, LARGEST_ALPHA))
 
 
-def smoothing(alpha: float) -> float:
-    """Give the ε of √(gap² + ε²) at a strength.
+def group_sums(data: RankingData) -> Any:
+    """Give the matrix whose product with values is their sum over each group's rows.
 
     Parameters
     ----------
-    alpha : float
-        The strength.
+    data : RankingData
+        The rows.
 
     Returns
     -------
-    float
-        ε, which grows with a strength above 1.
+    csr_array
+        (groups, n) of 0 and 1.
     """
-    return SMOOTHING * max(1.0, alpha)
+    from scipy.sparse import csr_array
+
+    rows = np.flatnonzero(data.group >= 0)
+    return csr_array((np.ones(len(rows)), (data.group[rows], rows)), shape=(data.n_groups, data.n_rows))
 
 
 def _bound(spec: FairnessSpec, query_ptr: NDArray[np.int64]) -> BoundTarget:
@@ -201,44 +199,22 @@ def base_gradients(name: str, data: RankingData, rule: Any = None) -> Gradients:
     Parameters
     ----------
     name : str
-        "lambdarank", "logistic" or "squared".
+        "logistic" or "squared", or whatever ``rule`` is.
     data : RankingData
         The training rows.
-    rule : LambdaRank, optional
-        Whose LambdaRank; needed for "lambdarank".
+    rule : LambdaRank or CrossEntropyNDCG, optional
+        A listwise loss; see `evenrank.boosting.rules`.
 
     Returns
     -------
     Callable
         From scores (n,) in stored order to first and second derivatives, (n,) each.
     """
-    choose(name, BASES, what="objective")
-    if name == "lambdarank":
+    if rule is not None:
         return rule.bind(data.relevance, data.query_ptr).gradient  # type: ignore[no-any-return]
-    loss = LOSSES[name]
+    loss = LOSSES[choose(name, POINTWISE, what="objective")]
     relevance = data.relevant.astype(np.float64) if loss.binary else data.relevance
     return lambda scores: (loss.gradient(scores, relevance), loss.curvature(scores, relevance))
-
-
-def warn_if_above(violation: float, spec: FairnessSpec, alpha: float) -> None:
-    """Warn that ``max_violation`` was not reached, if it was not.
-
-    Parameters
-    ----------
-    violation : float
-        The gap of the top k on the training rows.
-    spec : FairnessSpec
-        The spec of the ranker.
-    alpha : float
-        The strength at the end of training.
-    """
-    if spec.max_violation is not None and violation > spec.max_violation:
-        warnings.warn(
-            f"max_violation={spec.max_violation:g} was not reached: {spec.as_notion.name}@{spec.k} on the training "
-            f"rows is {violation:.4f} at alpha={alpha:.3g}. Train more trees, or allow a larger violation.",
-            DataWarning,
-            stacklevel=3,
-        )
 
 
 class ObjectiveOnRows:
@@ -250,93 +226,14 @@ class ObjectiveOnRows:
         See `evenrank.lightgbm.fair_objective`.
     """
 
-    lambdarank_rule: Callable[[dict[str, Any]], Any]
+    lambdarank_rule: Callable[..., Any]
+    classifier: Callable[[], Any]
 
     def __init__(
         self, data: Any, *, objective: str = "lambdarank", params: dict[str, Any] | None = None, **options: Any
     ) -> None:
-        rows = as_rows(data)
-        rule = self.lambdarank_rule(params or {}) if objective == "lambdarank" else None
-        self.objective = FairObjective(rows, base_gradients(objective, rows, rule), fairness(**options))
-
-
-class FairBoosted:
-    """What the fair rankers of both libraries share; the other base of each is its library's own ranker.
-
-    Parameters
-    ----------
-    notion, alpha, target, max_violation, scope, k, temperature, relevance_threshold
-        See `evenrank.lightgbm.FairLGBMRanker`.
-    **kwargs : Any
-        The parameters of the library's ranker.
-    """
-
-    OURS = ("notion", "alpha", "target", "max_violation", "scope", "k", "temperature", "relevance_threshold")
-
-    predict: Callable[..., NDArray[Any]]
-    categories_: Categories = MappingProxyType({})
-
-    def __init__(
-        self,
-        *,
-        notion: Any = "equal_opportunity",
-        alpha: float = 1.0,
-        target: str = TARGET,
-        max_violation: float | None = None,
-        scope: str = "amortized",
-        k: int = 5,
-        temperature: float | None = None,
-        relevance_threshold: float = 1.0,
-        **kwargs: Any,
-    ) -> None:
-        self._init_library(**kwargs)
-        self.notion = notion
-        self.alpha = alpha
-        self.target = target
-        self.max_violation = max_violation
-        self.scope = scope
-        self.k = k
-        self.temperature = temperature
-        self.relevance_threshold = relevance_threshold
-
-    def _init_library(self, **options: Any) -> None:
-        """Set the parameters of the library's own ranker."""
-        super().__init__(**options)
-
-    def _fit_rows(
-        self, X: Any, y: Any, qid: Any, group: Any, sensitive_features: Any, sample_weight: Any = None
-    ) -> tuple[Any, RankingData, tuple[str, ...]]:
-        """The training rows as `fit_rows` gives them, with groups if the fairness term needs them."""
-        options = {"notion": self.notion, "relevance_threshold": self.relevance_threshold}
-        X, data, names = fit_rows(X, y, qid, group, sensitive_features, sample_weight, **options)
-        FairnessSpec.of(self).check_groups(data)
-        self.categories_ = data.categories
-        return X, data, names
-
-    def _objective_on(self, data: RankingData, name: str, rule: Any) -> FairObjective:
-        """The loss of that name (its LambdaRank by ``rule``) and the fairness term, on the training rows."""
-        return FairObjective(data, base_gradients(name, data, rule), FairnessSpec.of(self))
-
-    def _conclude(
-        self,
-        X: Any,
-        data: RankingData,
-        names: tuple[str, ...],
-        objective: FairObjective | None,
-        keep: Callable[[int], None] | None,
-    ) -> None:
-        """Set the results of training; ``keep`` cuts the model to a number of trees, None where that cannot be."""
-        self.feature_names_, self.group_names_ = names, data.group_names
-        self.alpha_ = float(self.alpha) if objective is None else objective.alpha
-        self.violation_ = np.nan
-        if data.n_groups < 2:
-            return
-        spec = FairnessSpec.of(self)
-        measured = TopViolation(data, spec)
-        self.violation_ = measured.value(self.predict(X))
-        above = spec.max_violation is not None and self.violation_ > spec.max_violation
-        trees = objective.trees_within() if above and objective is not None and keep is not None else None
-        if trees is not None and objective is not None and keep is not None:
-            keep(trees)  # the last tree overshot what an earlier one kept
-            self.violation_, self.alpha_ = measured.value(self.predict(X)), objective.history[trees][1]
-        warn_if_above(self.violation_, spec, self.alpha_)
+        rows, spec = as_rows(data), fairness(**options)
+        rule = None if objective in POINTWISE else self.lambdarank_rule(params or {}, objective)
+        known = spec.active and rows.n_features > 0 and rows.n_groups > 1 and rows.membership is None
+        chances = group_chances(self.classifier, rows.features, rows) if known else None
+        self.objective = FairObjective(rows, base_gradients(objective, rows, rule), spec, chances=chances)

@@ -1,26 +1,37 @@
-"""The LambdaRank that each library's parameters stand for."""
+"""The listwise loss that each library's parameters stand for."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from evenrank.checks import choose
 from evenrank.errors import ConfigError
+from evenrank.losses import LOSSES
+
+POINTWISE = tuple(name for name, loss in LOSSES.items() if not loss.within)
 
 
-def lightgbm_rule(params: dict[str, Any]) -> Any:
+def lightgbm_rule(params: dict[str, Any], objective: str = "lambdarank") -> Any:
     """Make LightGBM's LambdaRank.
 
     Parameters
     ----------
     params : dict
-        LightGBM's; sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain are used.
+        LightGBM's; sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain are used, or objective_seed.
+    objective : str
+        "lambdarank" or "rank_xendcg".
 
     Returns
     -------
-    LambdaRank
+    LambdaRank or CrossEntropyNDCG
         The rule.
     """
     from evenrank.boosting.lambdarank import LambdaRank
+    from evenrank.boosting.xendcg import CrossEntropyNDCG
+
+    choose(objective, ("lambdarank", "rank_xendcg", *POINTWISE), what="objective")
+    if objective == "rank_xendcg":
+        return CrossEntropyNDCG(int(params.get("objective_seed") or 5))
 
     gains = params.get("label_gain") or ()
     if isinstance(gains, str):
@@ -35,13 +46,15 @@ def lightgbm_rule(params: dict[str, Any]) -> Any:
     )
 
 
-def xgboost_rule(params: dict[str, Any]) -> Any:
+def xgboost_rule(params: dict[str, Any], objective: str = "rank:ndcg") -> Any:
     """Make XGBoost's LambdaRank.
 
     Parameters
     ----------
     params : dict
         XGBoost's; those whose name begins with lambdarank, and ndcg_exp_gain, are used.
+    objective : str
+        "rank:ndcg" (or "lambdarank"), "rank:pairwise" or "rank:map".
 
     Returns
     -------
@@ -50,6 +63,9 @@ def xgboost_rule(params: dict[str, Any]) -> Any:
     """
     from evenrank.boosting.lambdarank import LambdaRank
 
+    measures = {"rank:ndcg": "ndcg", "lambdarank": "ndcg", "rank:pairwise": "pairs", "rank:map": "map"}
+    choose(objective, (*measures, *POINTWISE), what="objective")
+    measure = measures[objective]
     if params.get("lambdarank_pair_method", "topk") != "topk" or params.get("lambdarank_unbiased", False):
         raise ConfigError(
             "a fair objective needs lambdarank_pair_method='topk' and lambdarank_unbiased=False; got "
@@ -59,6 +75,7 @@ def xgboost_rule(params: dict[str, Any]) -> Any:
         truncation=int(params.get("lambdarank_num_pair_per_sample") or 32),
         by_difference=bool(params.get("lambdarank_score_normalization", True)),
         by_sum=bool(params.get("lambdarank_normalization", True)),
-        gains=() if params.get("ndcg_exp_gain", True) else None,
+        gains=() if params.get("ndcg_exp_gain", True) and measure == "ndcg" else None,
         library="xgboost",
+        measure=measure,
     )

@@ -36,12 +36,13 @@ class FastTopK(BoundTarget):
         self.k, self.temperature, self.floor = k, temperature, floor
         n = int(self.ptr[-1])
         self._value, self._first, self._second = np.empty(n), np.empty(n), np.empty(n)
+        self._places = np.empty((len(self.ptr) - 1, 4))  # mean, spread, k-th and next score of each list
         self._at: NDArray[Any] | None = None
 
     def _go_to(self, scores: NDArray[Any]) -> None:
         if self._at is not scores:
             arguments = scores, self.ptr, self.k, self.temperature, self.floor
-            _soft_top(*arguments, self._value, self._first, self._second)
+            _soft_top(*arguments, self._places, self._value, self._first, self._second)
             self._at = scores
 
     def value(self, scores: NDArray[Any]) -> NDArray[Any]:
@@ -58,7 +59,7 @@ class FastTopK(BoundTarget):
         """Turn a slope in the values, (n,), into one in the scores; see `BoundTarget.pull_back`."""
         self._go_to(scores)
         out = np.empty_like(scores)
-        _pull_back(scores, self.ptr, self.k, self.temperature, self.floor, self._first, slope, out)
+        _pull_back(scores, self.ptr, self.k, self._places, self._first, slope, out)
         return out
 
 
@@ -87,7 +88,15 @@ def _place(scores: Any, begin: int, end: int, k: int, floor: float, best: Any) -
 
 @numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
 def _soft_top(
-    scores: Any, ptr: Any, k: int, temperature: float, floor: float, value: Any, first: Any, second: Any
+    scores: Any,
+    ptr: Any,
+    k: int,
+    temperature: float,
+    floor: float,
+    places: Any,
+    value: Any,
+    first: Any,
+    second: Any,
 ) -> None:
     best = np.empty(k + 1)
     for q in range(len(ptr) - 1):
@@ -97,7 +106,8 @@ def _soft_top(
             first[begin:end] = 0
             second[begin:end] = 0
             continue
-        _, spread, last, following = _place(scores, begin, end, k, floor, best)
+        mean, spread, last, following = _place(scores, begin, end, k, floor, best)
+        places[q, 0], places[q, 1], places[q, 2], places[q, 3] = mean, spread, last, following
         middle, per_unit = (last + following) / 2, 1 / (temperature * spread)
         for i in range(begin, end):
             place = (scores[i] - middle) * per_unit
@@ -109,16 +119,13 @@ def _soft_top(
 
 
 @numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
-def _pull_back(
-    scores: Any, ptr: Any, k: int, temperature: float, floor: float, first: Any, slope: Any, out: Any
-) -> None:
-    best = np.empty(k + 1)
+def _pull_back(scores: Any, ptr: Any, k: int, places: Any, first: Any, slope: Any, out: Any) -> None:
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]
         if end - begin <= k:
             out[begin:end] = 0
             continue
-        mean, spread, last, following = _place(scores, begin, end, k, floor, best)
+        mean, spread, last, following = places[q]
         middle = (last + following) / 2
         total = drawn = 0.0
         above = below = 0

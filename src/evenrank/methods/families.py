@@ -269,7 +269,7 @@ def boosted(name: str, label: str, title: str, home: tuple[str, str], **quiet: i
         kind=IN,
         strength=PENALTY,
         sees=BLIND,
-        knobs=(*FAIRNESS, "scope"),
+        knobs=(*FAIRNESS, "scope", "group_aware"),
         settings=None,
         fixed=quiet,
         takes_missing=True,

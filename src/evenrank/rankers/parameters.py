@@ -95,6 +95,7 @@ RULES: dict[str, Rule] = {
     "adapt": FLAG,
     "max_violation": _at_least(0, optional=True),
     "temperature": _at_least(0, optional=True),
+    "validation_fraction": Rule(PART.words, PART.holds, optional=True),
     "momentum": Rule("a finite number", is_number, optional=True),
     "learning_rate": _at_least(0, optional=True),
     "relevance_threshold": NUMBER,

@@ -15,6 +15,7 @@ from evenrank.design_columns import column_scale
 from evenrank.extras import require
 from evenrank.progress import Progress, warn_interrupted
 from evenrank.rankers.row_products import row_products
+from evenrank.targets import LossScale
 from evenrank.torch.batches import QueryBatchSampler
 from evenrank.torch.losses import Tensor
 
@@ -214,6 +215,11 @@ def _decoded(text: Any, size: int) -> Tensor:
     return torch.from_numpy(numbers.astype(np.float32))
 
 
+def _slope(values: Tensor, leaf: Tensor) -> Tensor:
+    """The slope in the scores of the sum over models, each of which has its own scores."""
+    return torch.autograd.grad(values.sum(), leaf)[0]
+
+
 def train(
     networks: Networks,
     data: RankingData,
@@ -221,6 +227,7 @@ def train(
     fairness: Any,
     alphas: NDArray[np.float64],
     *,
+    sharp: Any,
     learning_rate: float,
     weight_decay: float,
     epochs: int,
@@ -229,7 +236,7 @@ def train(
     strata: NDArray[np.bool_] | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Train networks by Adam on loss + α·Γ, over batches of queries.
+    """Train networks by Adam on loss + c·α·Γ, over batches of queries; see `LossScale` on c.
 
     The sum over models is descended. No model shares a weight with another, so each trains as it would alone.
 
@@ -243,6 +250,8 @@ def train(
         The loss and a `FairnessLoss`.
     alphas : ndarray
         The strength of each model, (M,).
+    sharp : torch.nn.Module
+        The same `FairnessLoss` without smoothing, whose gradient is the pull at full slope.
     learning_rate, weight_decay : float
         Adam's.
     epochs, batch_queries, seed : int
@@ -266,20 +275,25 @@ def train(
     for parameter in parameters:
         parameter.requires_grad_()
     optimizer = torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay)
-    taken = 0
+    taken, scale = 0, LossScale()
     try:
         for _ in range(epochs):
             for rows in sampler:
                 scores = networks.scores(data.features[rows])
                 relevance, group, qid = (column[rows] for column in columns)
                 weight = None if weights is None else weights[rows]
-                total = loss(scores, relevance.to(device), group, qid, sample_weight=weight).sum()
+                leaf = scores.detach().requires_grad_()
+                slope = _slope(loss(leaf, relevance.to(device), group, qid, sample_weight=weight), leaf)
                 if alphas.any():
                     masks = None if strata is None else strata[:, rows]
-                    gap = fairness(scores, relevance, group, qid, sample_weight=weight, strata=masks)
-                    total = total + (strength * gap).sum()
+                    smooth, full = (
+                        _slope(term(leaf, relevance, group, qid, sample_weight=weight, strata=masks), leaf)
+                        for term in (fairness, sharp)
+                    )
+                    times = scale.update(*(part.cpu().numpy() for part in (slope, full)))
+                    slope = slope + strength * torch.as_tensor(times).to(strength) * smooth
                 optimizer.zero_grad()
-                total.backward()
+                scores.backward(slope)
                 optimizer.step()
                 taken += 1
                 if progress is not None:

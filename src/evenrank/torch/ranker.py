@@ -30,7 +30,9 @@ torch: Any = require("torch")
 
 
 class FairNeuralRanker(BaseRanker):
-    """A neural ranker trained to rank well and to treat groups evenly: loss + α·Γ(target), with Adam.
+    """A neural ranker trained to rank well and to treat groups evenly: loss + c·α·Γ(target), with Adam.
+
+    c makes a strength of 1 pull at the scores about as strongly as the loss does; see `evenrank.targets.LossScale`.
 
     Parameters
     ----------
@@ -264,14 +266,17 @@ class FairNeuralRanker(BaseRanker):
                     f"training with alpha > 0 compares groups and needs at least two; the data has {groups}."
                 )
         threshold = data.relevance_threshold
-        fairness = FairnessLoss(
-            self.notion,
-            self.scope,
-            self.target,
-            k=self.k,
-            relevance_threshold=threshold,
-            smoothing=self.smoothing * alphas,
-            momentum=self.momentum,
+        fairness, sharp = (
+            FairnessLoss(
+                self.notion,
+                self.scope,
+                self.target,
+                k=self.k,
+                relevance_threshold=threshold,
+                smoothing=smoothing,
+                momentum=self.momentum,
+            )
+            for smoothing in (self.smoothing * alphas, 0.0)
         )
         base = LOSSES[self.loss]
         loss = base(relevance_threshold=threshold) if base is LogisticLoss else base()
@@ -282,6 +287,7 @@ class FairNeuralRanker(BaseRanker):
             loss,
             fairness,
             alphas,
+            sharp=sharp,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
             epochs=epochs,

@@ -1,0 +1,279 @@
+"""Not a race: does one strength mean the same on data that the rankers were not made on?
+
+Six data sets × LightGBM, XGBoost, the network × dp, eop, eod × strengths 0 and 7 from 0.01 to 10; two folds by query.
+The constants were chosen on three of the sets and are shown on the other three. Trees have the libraries' own default
+shape (31 leaves; depth 6), 30 of them at rate 0.1; the network evens out the top k (target="topk").
+
+    python benchmarks/boosting_robust.py --data FOLDER         # the folder that holds mslr_web_5k and trec_fair_2019
+    python benchmarks/boosting_robust.py --keep FILE           # go on from a run that was stopped
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import evenrank as er
+from common import note, parser, start, table
+from evenrank.measures.evaluation import Evaluation
+from evenrank.measures.formulas import ndcg
+from evenrank.ranking import Ranking
+from robust_data import cutoff, sets
+
+FOLDS, TREES = 2, 30
+NOTIONS = ("dp", "eop", "eod")
+ALPHAS = er.strength_grid(7)
+DEFAULT = 5  # where 1 is in the grid
+LIBRARIES = ("lightgbm", "xgboost", "mlp")
+LIMITS = (0.05, 0.02, 0.01)
+KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "lightgbm": (er.lightgbm.FairLGBMRanker, {"verbose": -1}),
+    "xgboost": (er.xgboost.FairXGBRanker, {"learning_rate": 0.1}),
+}
+
+
+def ranker(library: str, **options: Any) -> Any:
+    kind, own = KINDS[library]
+    return kind(n_jobs=1, n_estimators=TREES, **own, **options)
+
+
+def train_all(library: str, train: er.RankingData, notion: str, k: int, plain: Any) -> list[Callable[[Any], Any]]:
+    """A scorer for each strength; strength 0 is the same for every notion."""
+    if library == "mlp":
+        settings = er.torch.FairNeuralRanker(notion, k=k, target="topk")
+        networks, _ = settings._trained(train, ALPHAS)
+        return [lambda data, m=m: data.to_caller(networks.one(m).score_data(data)[:, 0]) for m in range(len(ALPHAS))]
+    fitted = [ranker(library, notion=notion, alpha=alpha, k=k).fit(train).predict for alpha in ALPHAS[1:]]
+    return [plain, *fitted]
+
+
+def quality(scores: Any, data: er.RankingData, k: int) -> Any:
+    """NDCG@k of each query, NaN where nothing is relevant."""
+    return ndcg(Evaluation(data, Ranking(data.to_stored(scores), data.query_ptr)), k)
+
+
+def case(library: str, data: er.RankingData, notion: str, k: int, plain: dict[int, Any]) -> dict[str, Any]:
+    """Training rows and held-out queries: NDCG, gap, and what they vary by."""
+    name, fold = f"{notion}@{k}", data.folds(FOLDS, 0)
+    held, inside, inside_gap = np.empty((data.n_rows, len(ALPHAS))), [], []
+    for number in range(FOLDS):
+        train, test = data.take(fold != number), data.take(fold == number)
+        if library != "mlp" and number not in plain:
+            plain[number] = ranker(library, notion="dp", alpha=0.0, k=k).fit(train).predict
+        scorers = train_all(library, train, notion, k, plain.get(number))
+        own = [scorer(train) for scorer in scorers]
+        inside.append([np.nanmean(quality(scores, train, k)) for scores in own])
+        inside_gap.append([er.measure(scores, train, name)[name] for scores in own])
+        held[(fold == number)[data.query_of_row]] = np.stack([test.to_stored(s(test)) for s in scorers], axis=1)
+    scores = data.to_caller(held).T
+    by_query = np.stack([quality(each, data, k) for each in scores])
+    intervals = [er.interval(each, data, name, 0.9, "analytic") for each in scores]
+    return {
+        "train_ndcg": np.mean(inside, axis=0).tolist(),
+        "train_gap": np.mean(inside_gap, axis=0).tolist(),
+        "train_gap_error": (np.std(inside_gap, axis=0, ddof=1) / np.sqrt(FOLDS)).tolist(),
+        "ndcg": np.nanmean(by_query, axis=1).tolist(),
+        "gap": [each.estimate for each in intervals],
+        "gap_error": [(each.high - each.estimate) / 1.645 for each in intervals],
+        "ndcg_error": _paired_errors(by_query).tolist(),
+    }
+
+
+def _paired_errors(by_query: Any) -> Any:
+    """The standard error of the difference between each two strengths, (strengths, strengths)."""
+    known = by_query[:, ~np.isnan(by_query).any(axis=0)]
+    difference = known[:, None] - known[None]
+    return difference.std(axis=2, ddof=1) / np.sqrt(known.shape[1])
+
+
+def dominated(found: dict[str, Any]) -> list[str]:
+    """Strengths with a higher gap and a lower NDCG than a smaller one, both beyond two errors, on held-out queries."""
+    gap, value, error = (np.array(found[key]) for key in ("gap", "ndcg", "gap_error"))
+    paired = np.array(found["ndcg_error"])
+    return [
+        f"{ALPHAS[j]:.2g}"
+        for j in range(len(ALPHAS))
+        if any(gap[j] > gap[i] + 2 * error[j] and value[j] < value[i] - 2 * paired[i, j] for i in range(j))
+    ]
+
+
+def line(name: str, found: dict[str, Any]) -> list[str]:
+    d = DEFAULT
+    rise = np.array(found["train_gap"]) - np.minimum.accumulate(found["train_gap"])
+    return [
+        name,
+        f"{found['train_ndcg'][0]:.3f}/{found['train_gap'][0]:.3f}",
+        f"{found['train_ndcg'][0] - found['train_ndcg'][d]:+.3f}",
+        f"{found['train_gap'][d] / found['train_gap'][0]:.0%}",
+        f"{found['ndcg'][0]:.3f}/{found['gap'][0]:.3f}",
+        f"{found['ndcg'][0] - found['ndcg'][d]:+.3f}",
+        f"{found['gap'][d] / found['gap'][0]:.0%}",
+        f"{rise.max():.3f}",
+        ", ".join(dominated(found)) or "none",
+    ]
+
+
+COLUMNS = [
+    "",
+    "training, α = 0",
+    "NDCG lost at 1",
+    "gap at 1",
+    "held out, α = 0",
+    "NDCG lost at 1",
+    "gap at 1",
+    "largest rise, training",
+    "dominated",
+]
+
+
+def constraint(library: str, data: er.RankingData, notion: str, k: int) -> list[dict[str, Any]]:
+    """What ``max_violation`` gives on the training rows of the first fold and on its held-out queries."""
+    name, quality_name, fold = f"{notion}@{k}", f"ndcg@{k}", data.folds(FOLDS, 0)
+    train, test = data.take(fold != 0), data.take(fold == 0)
+    rows = []
+    for limit in LIMITS:
+        model = ranker(library, notion=notion, max_violation=limit, k=k).fit(train)
+        own = er.measure(model.predict(train), train, [name, quality_name])
+        other = er.measure(model.predict(test), test, [name, quality_name])
+        grid = [ranker(library, notion=notion, alpha=a, k=k) for a in ALPHAS] if own[name] > limit else []
+        possible = any(er.measure(each.fit(train).predict(train), train, name)[name] <= limit for each in grid)
+        rows.append(
+            {
+                "limit": limit,
+                "met": bool(own[name] <= limit),
+                "possible": bool(possible or own[name] <= limit),
+                "alpha": model.alpha_,
+                "fits": len(model.tried_),
+                "train": [own[quality_name], own[name]],
+                "test": [other[quality_name], other[name]],
+            }
+        )
+    return rows
+
+
+def against_offset(library: str, data: er.RankingData, notion: str, k: int) -> dict[str, Any]:
+    """``group_aware`` on held-out queries, and the best `GroupOffset` whose gap is no larger."""
+    names, fold = [f"ndcg@{k}", f"{notion}@{k}"], data.folds(FOLDS, 0)
+    parts, alphas = np.linspace(0, 1, 11), (0.3, 1.0, 3.0, 10.0)
+    aware, offsets = np.empty((data.n_rows, len(alphas))), np.empty((data.n_rows, len(parts)))
+    for number in range(FOLDS):
+        train, test = data.take(fold != number), data.take(fold == number)
+        here = (fold == number)[data.query_of_row]
+        plain = ranker(library, notion=notion, alpha=0.0, k=k).fit(train)
+        offset = er.GroupOffset(notion, k).fit(plain.predict(train), train)
+        offsets[here] = np.stack([offset.at(part).rerank(plain.predict(test), test) for part in parts], axis=1)
+        fair = [ranker(library, notion=notion, alpha=alpha, k=k, group_aware=True).fit(train) for alpha in alphas]
+        aware[here] = np.stack([each.predict(test) for each in fair], axis=1)
+    ours, theirs = (er.measure(data.to_caller(scores), data, names) for scores in (aware, offsets))
+    lost = []
+    for value, gap in zip(ours[names[0]], ours[names[1]], strict=True):
+        within = theirs[names[0]][theirs[names[1]] <= gap]
+        lost.append(float(within.max() - value) if len(within) else float("-inf"))
+    return {
+        "ours": [f"{v:.3f}/{g:.3f}" for v, g in zip(ours[names[0]], ours[names[1]], strict=True)],
+        "offset": f"{theirs[names[0]][-1]:.3f}/{theirs[names[1]][-1]:.3f}",
+        "lost": max(lost),
+    }
+
+
+class Kept:
+    """Cases that are done, one line of JSON each, so that a run can be gone on with."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.cases = path, {}
+        if path is not None and path.exists():
+            self.cases = {tuple(key): value for key, value in map(json.loads, path.read_text().splitlines())}
+
+    def get(self, key: tuple[str, ...], work: Callable[[], Any]) -> Any:
+        if key not in self.cases:
+            self.cases[key] = work()
+            if self.path is not None:
+                with self.path.open("a") as file:
+                    file.write(json.dumps([key, self.cases[key]]) + "\n")
+        return self.cases[key]
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of the MSLR and TREC samples")
+    options.add_argument("--keep", type=Path, metavar="FILE", help="where finished cases are kept")
+    options.add_argument("--large", action="store_true", help="20,000 short lists instead of 1,000")
+    options.add_argument("--only", nargs="+", choices=["curves", "constraint", "aware"], help="these parts")
+    options.add_argument("--libraries", nargs="+", choices=LIBRARIES, default=LIBRARIES, help="these of them")
+    given = options.parse_args()
+    start("Boosted and neural rankers on six data sets", ["lightgbm", "xgboost-cpu", "torch", "numba"], threads=1)
+    warnings.simplefilter("ignore", er.DataWarning)
+    kept, parts = Kept(given.keep), given.only or ["curves", "constraint", "aware"]
+    notions = ("dp",) if given.quick else NOTIONS
+    found: dict[tuple[str, ...], Any] = {}
+    available = sets(given.data, quick=given.quick, large=given.large)
+    for name, (chosen_on, get) in available.items():
+        data, k = get(), cutoff(name)
+        kind = "chosen on" if chosen_on else "shown on"
+        share = np.bincount(data.group[data.group >= 0]).min() / (data.group >= 0).sum()
+        note(f"{name} ({kind}): {data.n_queries:,} queries, {data.n_rows:,} rows, smaller group {share:.0%}, k = {k}")
+        for library in given.libraries:
+            plain: dict[int, Any] = {}
+            for notion in notions:
+                key = ("curve", name, library, notion)
+                if "curves" in parts:
+                    found[key] = kept.get(key, lambda: case(library, data, notion, k, plain))  # noqa: B023
+                if "constraint" in parts and library != "mlp" and notion != "eop":
+                    key = ("constraint", name, library, notion)
+                    found[key] = kept.get(key, lambda: constraint(library, data, notion, k))  # noqa: B023
+            if "aware" in parts and library != "mlp":
+                key = ("aware", name, library, "dp")
+                found[key] = kept.get(key, lambda: against_offset(library, data, "dp", k))  # noqa: B023
+    report(found, available)
+
+
+def report(found: dict[tuple[str, ...], Any], available: dict[str, Any]) -> None:
+    curves = {key[1:]: value for key, value in found.items() if key[0] == "curve"}
+    if curves:
+        table(COLUMNS, [line(" ".join(key), value) for key, value in curves.items()])
+        rows = []
+        for library in LIBRARIES:
+            for chosen_on in (True, False):
+                some = [v for (n, lib, _), v in curves.items() if lib == library and available[n][0] is chosen_on]
+                if some:
+                    rows.append([f"{library}, {'chosen on' if chosen_on else 'shown on'}", *_mean(some)])
+        rows.append(["all", *_mean(list(curves.values()))])
+        table(["mean over sets and notions", "NDCG lost, training", "gap", "NDCG lost, held out", "gap"], rows)
+        for key, value in curves.items():
+            points = zip(ALPHAS, *(value[part] for part in ("train_ndcg", "train_gap", "ndcg", "gap")), strict=True)
+            note(
+                " ".join(key)
+                + ": "
+                + "  ".join(f"{a:.2g}: {n:.3f}/{g:.3f} {m:.3f}/{h:.3f}" for a, n, g, m, h in points)
+            )
+    limits = {key[1:]: value for key, value in found.items() if key[0] == "constraint"}
+    if limits:
+        rows = []
+        for key, value in limits.items():
+            for row in value:
+                met = "yes" if row["met"] else "NO" if row["possible"] else "no α does"
+                reached = ["/".join(f"{number:.3f}" for number in row[part]) for part in ("train", "test")]
+                rows.append([f"{' '.join(key)} ≤ {row['limit']:g}", met, f"{row['alpha']:.2g}", row["fits"], *reached])
+        table(["max_violation", "met", "α", "models", "training NDCG/gap", "held out NDCG/gap"], rows)
+    aware = {key[1:]: value for key, value in found.items() if key[0] == "aware"}
+    if aware:
+        rows = [
+            [" ".join(key), *value["ours"], value["offset"], f"{value['lost']:+.3f}"] for key, value in aware.items()
+        ]
+        table(["group_aware, held out", "α = 0.3", "1", "3", "10", "GroupOffset", "NDCG lost to an offset"], rows)
+
+
+def _mean(some: list[dict[str, Any]]) -> list[str]:
+    d = DEFAULT
+    lost = [[each[key][0] - each[key][d] for each in some] for key in ("train_ndcg", "ndcg")]
+    gap = [[each[key][d] / each[key][0] for each in some] for key in ("train_gap", "gap")]
+    return [text for n, g in zip(lost, gap, strict=True) for text in (f"{np.mean(n):+.3f}", f"{np.mean(g):.0%}")]
+
+
+if __name__ == "__main__":
+    main()

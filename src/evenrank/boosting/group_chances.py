@@ -1,0 +1,90 @@
+"""What the features tell of a row's group, learned on other queries.
+
+A tree that does not see the group can follow the fairness term in two ways: by features that tell the group on any row,
+and by features that single out the training rows of a group. Only the first holds on other queries. So rows are pulled
+by the chance of their groups, which a small model of the features, trained on other folds of the queries, gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.boosting.rows import in_order
+from evenrank.contrasts import Contrast
+from evenrank.data import RankingData
+from evenrank.notions import Cells
+from evenrank.rankers.spec import FairnessSpec
+
+FOLDS = 3
+# The small model: shallow, few trees, large leaves, and rows of a sample of the queries where there are many.
+TREES, LEAVES, LEAF_ROWS, RATE, RIDGE, BINS = 10, 8, 50, 0.2, 5.0, 63
+MOST_ROWS = 6_000
+
+
+def group_chances(classifier: Any, X: Any, data: RankingData) -> NDArray[np.float64]:
+    """Give each row's chances of the groups, from classifiers that were trained on other queries.
+
+    Parameters
+    ----------
+    classifier : Callable
+        Makes an untrained classifier in scikit-learn's form that takes these features.
+    X : array, frame or sparse matrix
+        The features, (n, d), in stored order.
+    data : RankingData
+        The rows, with groups.
+
+    Returns
+    -------
+    ndarray
+        (n, groups); all 0 for a row whose group is not known, which no gap counts.
+    """
+    chances = np.zeros((data.n_rows, data.n_groups))
+    known = data.group >= 0
+    if data.n_queries < 2:
+        chances[known] = np.eye(data.n_groups)[data.group[known]]  # no other queries to learn from
+        return chances
+    fold = data.folds(min(FOLDS, data.n_queries), 0)[data.query_of_row]
+    sample = np.random.default_rng(0).permutation(data.sorted_queries)
+    rank_of_query = np.empty(data.n_queries, np.int64)
+    rank_of_query[sample] = np.cumsum(data.lengths[sample])
+    drawn = rank_of_query[data.query_of_row] <= max(MOST_ROWS * FOLDS // (FOLDS - 1), data.lengths[sample[0]])
+    for number in range(fold.max(initial=0) + 1):
+        rest, others = np.flatnonzero(fold == number), np.flatnonzero((fold != number) & drawn & known)
+        present, codes = np.unique(data.group[others], return_inverse=True)
+        if len(present) > 1:
+            model = classifier().fit(in_order(X, others), codes)
+            chances[rest[:, None], present] = model.predict_proba(in_order(X, rest))
+        else:
+            chances[rest] = np.eye(data.n_groups)[data.group[rest]]  # nothing to learn from: the groups themselves
+    chances[~known] = 0
+    return chances
+
+
+def known_contrast(contrast: Contrast, data: RankingData, spec: FairnessSpec, chances: NDArray[Any]) -> Contrast:
+    """Give the contrast of the same gaps between groups that rows are in by chance.
+
+    Parameters
+    ----------
+    contrast : Contrast
+        Between the groups as they are.
+    data : RankingData
+        The rows.
+    spec : FairnessSpec
+        The notion and scope.
+    chances : ndarray
+        Of `group_chances`, (n, groups).
+
+    Returns
+    -------
+    Contrast
+        Its pairs are those of ``contrast``.
+    """
+    cells = replace(Cells.of(spec.notion, data), membership=chances)
+    by_query: dict[str, Any] = {"unit": data.query_of_row, "n_units": data.n_queries}
+    soft = cells.contrast(**(by_query if spec.scope == "per_query" else {}))
+    soft.pairs = contrast.pairs
+    return soft

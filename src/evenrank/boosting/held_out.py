@@ -1,0 +1,149 @@
+"""Rows that a boosted ranker is judged by: those of training, queries kept aside, or an evaluation set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.boosting.rows import in_order, query_ids
+from evenrank.checks import check_number
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError
+from evenrank.intervals import interval
+from evenrank.measures import measure
+from evenrank.notions import NOTIONS
+from evenrank.rankers.spec import FairnessSpec
+from evenrank.rankers.top_violation import TopViolation
+
+CONFIDENCE = 0.9  # of the interval whose upper end must be within ``max_violation`` on held-out queries: 95 % one-sided
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Rows with their features, in stored order.
+
+    Attributes
+    ----------
+    X : array, frame or sparse matrix
+        The features, (n, d).
+    data : RankingData
+        The rows.
+    held_out : bool
+        Whether they took no part in training.
+    """
+
+    X: Any
+    data: RankingData
+    held_out: bool = False
+
+    def gap(self, scores: NDArray[Any], spec: FairnessSpec) -> float:
+        """Give the gap of the top k; of held-out queries, the upper end of its interval.
+
+        Parameters
+        ----------
+        scores : ndarray
+            (n,), in stored order.
+        spec : FairnessSpec
+            The notion and k.
+
+        Returns
+        -------
+        float
+            The gap to be compared with ``max_violation``.
+        """
+        if not self.held_out:
+            return TopViolation(self.data, spec).value(scores)
+        found = interval(self.data.to_caller(scores), self.data, spec.gap_name, CONFIDENCE, "analytic").high
+        return found if np.isfinite(found) else float("inf")
+
+    def quality(self, scores: NDArray[Any], k: int) -> float:
+        """Give NDCG@k.
+
+        Parameters
+        ----------
+        scores : ndarray
+            (n,), in stored order.
+        k : int
+            The cut-off.
+
+        Returns
+        -------
+        float
+            The mean over queries.
+        """
+        found = float(measure(self.data.to_caller(scores), self.data, [f"ndcg@{k}"])[f"ndcg@{k}"])
+        return found if np.isfinite(found) else 0.0
+
+
+def kept_aside(data: RankingData, fraction: float) -> NDArray[np.bool_]:
+    """Choose the queries that take no part in training.
+
+    Parameters
+    ----------
+    data : RankingData
+        The rows.
+    fraction : float
+        Their share, between 0 and 1.
+
+    Returns
+    -------
+    ndarray
+        (queries,).
+    """
+    check_number(fraction, "validation_fraction", above=0)
+    if fraction >= 1 or data.n_queries < 2:
+        raise ConfigError(f"validation_fraction must be below 1, of at least 2 queries; got {fraction:g}.")
+    number = min(max(1, round(fraction * data.n_queries)), data.n_queries - 1)
+    aside = np.zeros(data.n_queries, bool)
+    aside[np.random.default_rng(0).permutation(data.sorted_queries)[:number]] = True
+    return aside
+
+
+def judged_sets(
+    sets: Any, groups: Any, qids: Any, sizes: Any, orders: list[Any], relevance_threshold: float
+) -> list[Judged]:
+    """Make the evaluation sets whose groups are known.
+
+    Parameters
+    ----------
+    sets, sizes, orders
+        Of `eval_rows`, whose rows are in stored order.
+    groups : list or None
+        ``eval_sensitive_features``: the group labels of each set, in the caller's order.
+    qids : list or None
+        ``eval_qid``.
+    relevance_threshold : float
+        Relevance at or above it counts as relevant.
+
+    Returns
+    -------
+    list of Judged
+        One per set; empty without groups.
+    """
+    if groups is None:
+        return []
+    if sets is None or len(groups) != len(sets):
+        given = "none" if sets is None else len(sets)
+        raise ConfigError(f"eval_sensitive_features must have the groups of each eval_set ({given}); got {len(groups)}")
+    judged = []
+    for number, ((X, y), labels, order) in enumerate(zip(sets, groups, orders, strict=True)):
+        n = len(y)
+        ids = in_order(qids[number], order) if qids is not None else query_ids(None, sizes[number], n)
+        data = RankingData.from_arrays(
+            np.zeros((n, 0)), y, in_order(labels, order), ids, relevance_threshold=relevance_threshold
+        )
+        judged.append(Judged(X, data, held_out=True))
+    return judged
+
+
+def check_held_out(spec: FairnessSpec) -> None:
+    """Refuse what has no interval over held-out queries: a notion of one's own, or gaps within queries."""
+    if spec.as_notion.name not in NOTIONS or spec.scope != "amortized":
+        raise ConfigError(
+            f"max_violation on held-out queries is for {', '.join(NOTIONS)} over all queries; got "
+            f"{spec.as_notion.name!r} and scope={spec.scope!r}. Leave out validation_fraction and "
+            "eval_sensitive_features."
+        )

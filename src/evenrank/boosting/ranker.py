@@ -1,0 +1,260 @@
+"""`FairBoosted`: what the fair rankers of LightGBM and XGBoost share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.boosting.group_chances import group_chances
+from evenrank.boosting.held_out import Judged, check_held_out, kept_aside
+from evenrank.boosting.metrics import EvaluationMetric
+from evenrank.boosting.objective import TARGET, FairObjective, base_gradients
+from evenrank.boosting.rows import fit_rows, in_order
+from evenrank.boosting.search import Tried, least_loss_within
+from evenrank.categories import Categories
+from evenrank.data import RankingData
+from evenrank.errors import ConfigError, DataWarning
+from evenrank.rankers.matching import match_groups
+from evenrank.rankers.spec import FairnessSpec
+from evenrank.rankers.top_violation import TopViolation
+
+
+def warn_if_above(violation: float, spec: FairnessSpec, alpha: float, rows: str = "the training rows is") -> None:
+    """Warn that ``max_violation`` was not reached, if it was not.
+
+    Parameters
+    ----------
+    violation : float
+        The gap of the top k on the rows that are judged.
+    spec : FairnessSpec
+        The spec of the ranker.
+    alpha : float
+        The strength that is kept.
+    rows : str
+        What the gap is of, in words.
+    """
+    if spec.max_violation is not None and violation > spec.max_violation:
+        warnings.warn(
+            f"max_violation={spec.max_violation:g} was not reached: {spec.as_notion.name}@{spec.k} on {rows} "
+            f"{violation:.4f} at alpha={alpha:.3g}, the lowest found. Train more trees, let the ranker see the group "
+            "(group_aware=True), or allow a larger violation.",
+            DataWarning,
+            stacklevel=4,
+        )
+
+
+class FairBoosted:
+    """What the fair rankers of both libraries share; the other base of each is its library's own ranker.
+
+    Parameters
+    ----------
+    notion, alpha, target, max_violation, scope, k, temperature, relevance_threshold, group_aware, validation_fraction
+        See `evenrank.lightgbm.FairLGBMRanker`.
+    **kwargs : Any
+        The parameters of the library's ranker.
+    """
+
+    OURS = (
+        "notion",
+        "alpha",
+        "target",
+        "max_violation",
+        "scope",
+        "k",
+        "temperature",
+        "relevance_threshold",
+        "group_aware",
+        "validation_fraction",
+    )
+
+    categories_: Categories = MappingProxyType({})
+    group_offset_: NDArray[np.float64] | None = None
+    _training_objective: FairObjective | None = None
+    _types: list[str] | None = None  # XGBoost: of the features, where some are categories
+    _silent: bool = False  # LightGBM: whether its own metrics are left out
+    _query_weight: NDArray[np.float64] | None = None  # XGBoost: the weights of queries in `fit`
+
+    def __init__(
+        self,
+        *,
+        notion: Any = "equal_opportunity",
+        alpha: float = 1.0,
+        target: str = TARGET,
+        max_violation: float | None = None,
+        scope: str = "amortized",
+        k: int = 5,
+        temperature: float | None = None,
+        relevance_threshold: float = 1.0,
+        group_aware: bool = False,
+        validation_fraction: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._init_library(**kwargs)
+        self.notion = notion
+        self.alpha = alpha
+        self.target = target
+        self.max_violation = max_violation
+        self.scope = scope
+        self.k = k
+        self.temperature = temperature
+        self.relevance_threshold = relevance_threshold
+        self.group_aware = group_aware
+        self.validation_fraction = validation_fraction
+
+    def _init_library(self, **options: Any) -> None:
+        """Set the parameters of the library's own ranker."""
+        super().__init__(**options)
+
+    # ------------------------------------------------------------------ of each library
+
+    def _raw_scores(self, X: Any) -> NDArray[Any]:
+        """Scores of the trees, (n,)."""
+        raise NotImplementedError
+
+    def _base(self, data: RankingData) -> tuple[str, Any]:
+        """The name of the loss and its LambdaRank, if it is one."""
+        raise NotImplementedError
+
+    def _is_native(self, data: RankingData) -> bool:
+        """Whether the library has the loss itself."""
+        raise NotImplementedError
+
+    def _classifier(self) -> Any:
+        """A small untrained classifier of the library's; see `group_chances`."""
+        raise NotImplementedError
+
+    def _trees_kept(self) -> int:
+        """The number of trees that predict."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ training
+
+    def _fit_rows(
+        self, X: Any, y: Any, qid: Any, group: Any, sensitive_features: Any, sample_weight: Any = None
+    ) -> tuple[Any, RankingData, tuple[str, ...]]:
+        """The training rows as `fit_rows` gives them, with groups if the fairness term needs them."""
+        options = {"notion": self.notion, "relevance_threshold": self.relevance_threshold}
+        X, data, names = fit_rows(X, y, qid, group, sensitive_features, sample_weight, **options)
+        FairnessSpec.of(self).check_groups(data, group_aware=self.group_aware)
+        self.categories_ = data.categories
+        return X, data, names
+
+    def _train(
+        self,
+        X: Any,
+        data: RankingData,
+        names: tuple[str, ...],
+        sets: list[Judged],
+        limit: float | None,
+        fit_once: Callable[[Any, RankingData, NDArray[np.int64] | None, FairObjective | None, Any], None],
+    ) -> None:
+        """Train at the strength asked for, or at the one that ``max_violation`` takes.
+
+        ``fit_once`` trains the library's ranker on features, rows, their numbers among all rows (None: all of them), an
+        objective (None: the library's own) and a metric.
+        """
+        spec = FairnessSpec.of(self)
+        rows, judged = None, Judged(X, data)
+        if spec.bounded and (self.validation_fraction is not None or sets):
+            check_held_out(spec)
+            if sets:
+                judged = sets[0]
+            else:
+                aside = kept_aside(data, float(self.validation_fraction or 0))
+                in_training = ~aside[data.query_of_row]
+                rows = np.flatnonzero(in_training)
+                judged = Judged(in_order(X, np.flatnonzero(~in_training)), data.take(aside), held_out=True)
+                X, data = in_order(X, rows), data.take(~aside)
+        self.feature_names_, self.group_names_ = names, data.group_names
+        self.__dict__.pop("tried_", None)
+        chances = self._chances(X, data, spec)
+        limit = spec.max_violation if limit is None else limit
+
+        def fit_at(alpha: float) -> None:
+            objective = self._objective_at(alpha, data, spec, chances)
+            metric = EvaluationMetric(sets, spec, limit, self._shifted) if sets else None
+            self.group_offset_, self._training_objective = None, objective
+            try:
+                fit_once(X, data, rows, objective, metric)
+            finally:
+                self._training_objective = None
+            self.alpha_ = alpha
+            if self.group_aware and objective is not None:
+                self.group_offset_ = objective.offsets[min(self._trees_kept(), len(objective.offsets)) - 1]
+
+        if spec.max_violation is None:
+            fit_at(float(self.alpha))
+        else:
+            self._search(spec, judged, fit_at)
+        self.violation_ = np.nan
+        if data.n_groups >= 2:
+            self.violation_ = TopViolation(data, spec).value(self._scores_of(Judged(X, data)))
+
+    def _search(self, spec: FairnessSpec, judged: Judged, fit_at: Callable[[float], None]) -> None:
+        assert spec.max_violation is not None
+        name = spec.gap_name
+        if TopViolation(judged.data, spec).contrast.pairs.missing:
+            raise ConfigError(f"max_violation needs {name}, which these rows do not define. Set alpha instead.")
+
+        def tried(alpha: float) -> Tried:
+            fit_at(alpha)
+            scores = self._scores_of(judged)
+            return Tried(alpha, judged.gap(scores, spec), judged.quality(scores, spec.k), dict(self.__dict__))
+
+        best, models = least_loss_within(spec.max_violation, tried)
+        self.__dict__.clear()
+        self.__dict__.update(best.state)
+        self.tried_ = [(model.alpha, model.gap, model.quality) for model in sorted(models, key=lambda m: m.alpha)]
+        held_out = f"held-out queries may be as large as ({len(models)} strengths were tried)"
+        warn_if_above(best.gap, spec, best.alpha, *([held_out] if judged.held_out else []))
+
+    def _objective_at(
+        self, alpha: float, data: RankingData, spec: FairnessSpec, chances: NDArray[Any] | None
+    ) -> FairObjective | None:
+        """None where the library's own objective is enough."""
+        if alpha == 0 and not self.group_aware and self._is_native(data):
+            return None
+        name, rule = self._base(data)
+        return FairObjective(
+            data,
+            base_gradients(name, data, rule),
+            replace(spec, alpha=alpha, max_violation=None),
+            chances=chances,
+            group_aware=self.group_aware,
+        )
+
+    def _chances(self, X: Any, data: RankingData, spec: FairnessSpec) -> NDArray[Any] | None:
+        """What the features tell of the groups; None where rows are pulled by the groups themselves."""
+        if not spec.active or self.group_aware or data.membership is not None or data.n_groups < 2:
+            return None
+        return group_chances(self._classifier, X, data)
+
+    # ------------------------------------------------------------------ scores
+
+    def _scores_of(self, rows: Judged) -> NDArray[np.float64]:
+        return self._shifted(np.asarray(self._raw_scores(rows.X), np.float64), rows.data)
+
+    def _shifted(self, scores: NDArray[Any], data: RankingData) -> NDArray[Any]:
+        """Scores with the offset of each row's group; during training, the offsets of the last round."""
+        objective = self._training_objective
+        offsets = self.group_offset_ if objective is None else objective.offsets[-1] if objective.offsets else None
+        if offsets is None:
+            return scores
+        return np.asarray(scores + np.append(offsets, 0.0)[match_groups(data, self.group_names_)])
+
+    def _serving_groups(self, X: Any, sensitive_features: ArrayLike | None) -> RankingData | None:
+        """Rows with the groups to score by; None where the ranker has no use for them."""
+        if self.group_offset_ is None:
+            return None
+        if isinstance(X, RankingData):
+            return X if sensitive_features is None else X.with_group(sensitive_features)
+        if sensitive_features is None:
+            raise ConfigError("this ranker is group_aware: pass sensitive_features to predict, one label per row.")
+        n = len(sensitive_features)  # type: ignore[arg-type]
+        return RankingData.from_arrays(np.zeros((n, 0)), np.zeros(n), sensitive_features, np.zeros(n, np.int64))

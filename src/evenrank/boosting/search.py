@@ -1,0 +1,66 @@
+"""`least_loss_within`: of strengths that keep a gap within a limit, the one that keeps most quality."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+# Tried from the middle outwards; where none is within the limit, all of them are, so that what the grid can reach is
+# reached. Then between the weakest one that is and the strongest below it that is not.
+COARSE = tuple(10 ** (power / 2) for power in range(-4, 3))
+REFINED = 2
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A trained model: its strength, its gap and quality on the rows that are checked, and what it takes to keep it."""
+
+    alpha: float
+    gap: float
+    quality: float
+    state: Any
+
+
+def least_loss_within(limit: float, train: Callable[[float], Tried]) -> tuple[Tried, list[Tried]]:
+    """Find a strength whose gap is at most ``limit`` at the least loss of quality.
+
+    Strength 0 is kept if it is within the limit. At most 1 + 7 + 2 models are trained.
+
+    Parameters
+    ----------
+    limit : float
+        The largest gap.
+    train : Callable
+        Trains and checks a model at a strength.
+
+    Returns
+    -------
+    tuple
+        The model to keep, which has the smallest gap if none is within the limit, and all that were tried.
+    """
+    tried: dict[float, Tried] = {}
+
+    def within(alpha: float) -> bool:
+        if alpha not in tried:
+            tried[alpha] = train(alpha)
+        return tried[alpha].gap <= limit
+
+    if within(0.0):
+        return tried[0.0], list(tried.values())
+    low, high = -1, len(COARSE)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if within(COARSE[middle]) else (middle, high)
+    if high == len(COARSE):
+        high = next((at for at in reversed(range(high)) if within(COARSE[at])), high)
+    if high < len(COARSE):
+        weakest = COARSE[high]
+        strongest = max((alpha for alpha in tried if 0 < alpha < weakest and not within(alpha)), default=weakest / 10)
+        for _ in range(REFINED):
+            middle_alpha = (strongest * weakest) ** 0.5
+            strongest, weakest = (strongest, middle_alpha) if within(middle_alpha) else (middle_alpha, weakest)
+    good = [model for model in tried.values() if model.gap <= limit]
+    if good:
+        return max(good, key=lambda model: (model.quality, -model.alpha)), list(tried.values())
+    return min(tried.values(), key=lambda model: model.gap), list(tried.values())

@@ -1,0 +1,48 @@
+"""`LossScale`: how strongly a loss pulls at scores beside the fairness term, so that a strength means the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MEMORY = 0.9  # of the mean over rounds: the pulls of single rounds and batches vary
+
+
+class LossScale:
+    """c = Σ|dL/ds| / Σ|Jᵀ Cᵀ (w·sign)|, the sums over rows, a running mean over rounds.
+
+    The lower sum is the term's pull at full slope, before |gap| is smoothed: near a gap of 0 the smoothed pull is
+    almost nothing, and dividing by it would amplify noise. With c·α in place of α, a strength of 1 pulls about as
+    strongly as the loss does, for lists of any length, any number of rows, and any loss or multiple of it.
+
+    Attributes
+    ----------
+    value : float, ndarray or None
+        c, or one per model, (models,); None before the first round in which the term pulls.
+    """
+
+    def __init__(self) -> None:
+        self.value: Any = None
+
+    def update(self, loss_gradient: NDArray[Any], pull: NDArray[Any]) -> Any:
+        """Take in a round.
+
+        Parameters
+        ----------
+        loss_gradient, pull : ndarray
+            The slope of the loss and the term's pull at full slope, both in the scores, (n,) or (n, models).
+
+        Returns
+        -------
+        float or ndarray
+            c, or (models,); 0 where the term has not pulled yet.
+        """
+        loss, term = (np.abs(part).sum(axis=0, dtype=np.float64) for part in (loss_gradient, pull))
+        now = np.divide(loss, term, out=np.zeros_like(term), where=term > 0)
+        if self.value is None:
+            self.value = np.zeros_like(now)
+        mean = np.where(self.value > 0, MEMORY * self.value + (1 - MEMORY) * now, now)
+        self.value = np.where(term > 0, mean, self.value)
+        return self.value

@@ -1,0 +1,195 @@
+"""What the fairness term adds to a boosted loss: the slope of c·α·Γ, on the scale of the loss itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenrank.boosting.group_chances import group_chances, known_contrast
+from evenrank.boosting.pull import SMOOTHING, WARM_UP, FairPull
+from evenrank.data import RankingData
+from evenrank.notions import SCOPES, bind
+from evenrank.rankers.spec import FairnessSpec
+from evenrank.targets import LossScale, bind_target
+
+FLOOR = 0.3
+
+
+def rows(queries: int = 12, length: int = 6, seed: int = 0) -> RankingData:
+    rng = np.random.default_rng(seed)
+    n = queries * length
+    return RankingData.from_arrays(
+        rng.normal(size=(n, 2)), rng.integers(0, 3, n), rng.integers(0, 2, n), np.repeat(np.arange(queries), length)
+    )
+
+
+def drawn(data: RankingData, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Scores, and some slope of a loss."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=data.n_rows) + 0.5 * (data.group == 0), rng.normal(size=data.n_rows)
+
+
+def pulled(pull: FairPull, scores: np.ndarray, loss: np.ndarray, alpha: float) -> np.ndarray:
+    for _ in range(WARM_UP):
+        pull(scores, loss, alpha)
+    return pull(scores, loss, alpha)
+
+
+@pytest.mark.parametrize("target", ["score", "probability", "topk", "exposure"])
+@pytest.mark.parametrize("notion", ["dp", "eop", "eod"])
+@pytest.mark.parametrize("scope", SCOPES)
+def test_the_pull_is_the_slope_of_the_smoothed_gap_on_the_losss_scale(target: str, notion: str, scope: str) -> None:
+    data, alpha = rows(), 0.7
+    scores, loss = drawn(data)
+    contrast = bind(notion, data, scope=scope, training=True)
+    bound = bind_target(target, data.query_ptr, k=3, temperature=0.2, floor=FLOOR)
+    softness = SMOOTHING * np.std(bound.value(scores))
+    signs = np.sign(contrast.gaps(bound.value(scores)))
+
+    def smoothed(s: np.ndarray) -> float:
+        return float(contrast.pairs.weight @ np.sqrt(contrast.gaps(bound.value(s)) ** 2 + softness**2))
+
+    def plain(s: np.ndarray) -> float:
+        return float(contrast.pairs.weight @ (signs * contrast.gaps(bound.value(s))))
+
+    step = 1e-6 * np.eye(data.n_rows)
+    slopes, full = (
+        np.array([(value(scores + e) - value(scores - e)) / 2e-6 for e in step]) for value in (smoothed, plain)
+    )
+    expected = alpha * np.abs(loss).sum() / np.abs(full).sum() * slopes
+    found = pulled(FairPull(contrast, bound), scores, loss, alpha)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("change", ["loss times 1000", "every list twice", "scores times 4"])
+def test_a_strength_means_the_same_on_another_scale(change: str) -> None:
+    data = rows()
+    scores, loss = drawn(data)
+    once = pulled(FairPull(bind("dp", data), bind_target("topk", data.query_ptr, k=2)), scores, loss, 1.0)
+    times = 1.0
+    if change == "loss times 1000":
+        loss, times = 1000 * loss, 1000.0
+    elif change == "scores times 4":
+        scores = 4 * scores
+    else:
+        both = np.concatenate([data.query_of_row, data.query_of_row + data.n_queries])
+        twice = [np.concatenate([part, part]) for part in (data.relevance, data.group, scores, loss)]
+        data = RankingData.from_arrays(np.zeros((2 * data.n_rows, 0)), twice[0], twice[1], both)
+        scores, loss, once = twice[2], twice[3], np.concatenate([once, once])
+    again = pulled(FairPull(bind("dp", data), bind_target("topk", data.query_ptr, k=2)), scores, loss, 1.0)
+    np.testing.assert_allclose(again, times * once, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("length", [8, 80, 800])
+def test_at_full_slope_a_strength_of_1_pulls_as_the_loss_does(length: int) -> None:
+    data = rows(6, length)
+    scores, loss = drawn(data)
+    scores = scores + 5 * (data.group == 0)  # a gap far beyond what is smoothed
+    pull = pulled(FairPull(bind("dp", data), bind_target("topk", data.query_ptr, k=5, floor=FLOOR)), scores, loss, 1.0)
+    assert 0.5 < np.abs(pull).sum() / np.abs(loss).sum() <= 1
+
+
+def test_the_first_rounds_belong_to_the_loss() -> None:
+    data = rows()
+    scores, loss = drawn(data)
+    pull = FairPull(bind("dp", data), bind_target("score", data.query_ptr))
+    sizes = [np.abs(pull(scores, loss, 1.0)).sum() for _ in range(WARM_UP + 2)]
+    assert sizes[0] == 0
+    assert np.all(np.diff(sizes[: WARM_UP + 1]) > 0)
+    assert sizes[-1] == pytest.approx(sizes[-2])
+
+
+def test_a_gap_that_swings_uses_less_of_the_strength_and_gets_it_back() -> None:
+    data = rows()
+    pull = FairPull(bind("dp", data), bind_target("score", data.query_ptr))
+    side, loss = np.where(data.group == 0, 1.0, -1.0), np.ones(data.n_rows)
+    seen = []
+    for round_number in range(4):
+        pull(side if round_number % 2 else -side, loss, 1.0)
+        seen.append(float(pull.share[0]))
+    assert seen == [1, 0.5, 0.25, 0.125]
+    for _ in range(100):
+        pull(-side, loss, 1.0)
+    assert pull.share[0] == 1
+
+
+def test_equal_scores_do_not_pull() -> None:
+    data = rows()
+    pull = FairPull(bind("dp", data), bind_target("topk", data.query_ptr, floor=FLOOR))
+    assert not pulled(pull, np.zeros(data.n_rows), np.ones(data.n_rows), 1.0).any()
+
+
+def test_the_scale_is_a_running_mean_by_model() -> None:
+    scale = LossScale()
+    assert scale.update(np.array([1.0, -3.0]), np.array([0.0, 0.0])) == 0
+    assert scale.update(np.array([1.0, -3.0]), np.array([-0.5, 0.5])) == 4
+    assert scale.update(np.array([7.0, -7.0]), np.array([1.0, 0.0])) == pytest.approx(0.9 * 4 + 0.1 * 14)
+    assert scale.update(np.array([7.0, -7.0]), np.array([0.0, 0.0])) == pytest.approx(0.9 * 4 + 0.1 * 14)
+    by_model = LossScale().update(np.array([[1.0, 2.0], [1.0, 2.0]]), np.array([[1.0, 1.0], [0.0, 0.0]]))
+    assert by_model.tolist() == [2, 4]
+
+
+# ------------------------------------------------------------------ what features tell of the group
+
+
+class Recorder:
+    """A classifier that says how often each class was in training, and keeps what it was given."""
+
+    seen: list[np.ndarray] = []  # noqa: RUF012
+
+    def fit(self, X: np.ndarray, codes: np.ndarray) -> Recorder:
+        Recorder.seen.append(X)
+        self.share = np.bincount(codes) / len(codes)
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        assert not set(map(tuple, X)) & set(map(tuple, Recorder.seen[-1]))
+        return np.tile(self.share, (len(X), 1))
+
+
+def test_chances_come_from_other_queries() -> None:
+    data = rows()
+    Recorder.seen.clear()
+    chances = group_chances(Recorder, data.features, data)
+    assert len(Recorder.seen) == 3
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+
+
+def test_features_that_tell_nothing_of_the_group_give_no_pull() -> None:
+    data = rows()
+    contrast = bind("eod", data, training=True)
+    flat = known_contrast(contrast, data, FairnessSpec("eod"), np.full((data.n_rows, 2), 0.5))
+    scores, loss = drawn(data)
+    pull = FairPull(contrast, bind_target("score", data.query_ptr), flat)
+    np.testing.assert_allclose(pulled(pull, scores, loss, 1.0), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_features_that_tell_the_group_pull_as_the_group_does(scope: str) -> None:
+    data = rows()
+    contrast = bind("eop", data, scope=scope, training=True)
+    known = known_contrast(contrast, data, FairnessSpec("eop", scope=scope), np.eye(2)[data.group])
+    scores, loss = drawn(data)
+    found, expected = (
+        pulled(FairPull(contrast, bind_target("score", data.query_ptr), each), scores, loss, 1.0)
+        for each in (known, None)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_single_query_is_pulled_by_the_groups_themselves() -> None:
+    data = rows(1)
+    Recorder.seen.clear()
+    np.testing.assert_array_equal(group_chances(Recorder, data.features, data), np.eye(2)[data.group])
+    assert not Recorder.seen
+
+
+def test_an_unknown_group_and_a_group_of_one_query_are_taken() -> None:
+    data = rows(4)
+    group = np.where(data.query_of_row == 0, "rare", "common").astype(object)
+    group[-3:] = None
+    mixed = RankingData.from_arrays(data.features, data.relevance, group, data.query_of_row)
+    Recorder.seen.clear()
+    chances = group_chances(Recorder, mixed.features, mixed)
+    assert (chances[-3:] == 0).all()
+    np.testing.assert_allclose(chances[:-3].sum(axis=1), 1)

@@ -1,0 +1,46 @@
+"""The strength that keeps a gap within a limit: found where any of the grid does, and at the least loss of quality."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from evenrank.boosting.search import COARSE, Tried, least_loss_within
+
+
+def trainer(
+    gap: Callable[[float], float], quality: Callable[[float], float] = lambda alpha: -alpha
+) -> Callable[[float], Tried]:
+    return lambda alpha: Tried(alpha, gap(alpha), quality(alpha), None)
+
+
+def test_strength_0_is_kept_where_it_is_within_the_limit() -> None:
+    kept, tried = least_loss_within(0.05, trainer(lambda alpha: 0.05 + alpha))
+    assert kept.alpha == 0
+    assert len(tried) == 1
+
+
+@pytest.mark.parametrize("needed", [0.005, 0.02, 0.25, 1.0, 3.0, 9.9])
+def test_the_weakest_strength_is_found_closely_where_gaps_fall(needed: float) -> None:
+    kept, tried = least_loss_within(0.05, trainer(lambda alpha: 0.0 if alpha >= needed else 0.1))
+    assert needed <= kept.alpha <= max(2 * needed, COARSE[0])
+    assert len(tried) <= 6
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("limit", [0.2, 0.5, 0.8])
+def test_what_the_grid_can_reach_is_reached_however_the_gaps_jump(seed: int, limit: float) -> None:
+    rng = np.random.default_rng(seed)
+    gaps, values = (dict(zip((0.0, *COARSE), rng.random(len(COARSE) + 1), strict=True)) for _ in range(2))
+    kept, tried = least_loss_within(
+        limit, trainer(lambda alpha: gaps.get(alpha, 1.0), lambda alpha: values.get(alpha, 0.0))
+    )
+    assert len(tried) <= 10
+    if min(gaps.values()) <= limit:
+        assert kept.gap <= limit
+        assert gaps[0.0] <= limit or kept.quality == max(model.quality for model in tried if model.gap <= limit)
+    else:
+        assert kept.gap == min(gaps.values())
+        assert len(tried) == len(COARSE) + 1

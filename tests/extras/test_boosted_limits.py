@@ -1,0 +1,259 @@
+"""Boosted rankers that are asked for a gap, that may see the group, and that stop early: LightGBM and XGBoost alike."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenrank as er
+
+pytestmark = pytest.mark.extras
+lightgbm = pytest.importorskip("lightgbm", reason="installed by make test-extras")
+xgboost = pytest.importorskip("xgboost", reason="installed by make test-extras")
+pytest.importorskip("numba", reason="installed by make test-extras")
+
+LIBRARIES = ["lightgbm", "xgboost"]
+TINY = 1e-12  # a strength that changes nothing but takes our objective instead of the library's
+
+
+def made(
+    queries: int = 60, seed: int = 0, *, length: tuple[int, int] = (6, 20), share: float = 0.4, grades: int = 3
+) -> er.RankingData:
+    """Lists in which group b is disfavoured by an informative feature and shown by another."""
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(queries), rng.integers(*length, queries))
+    n = len(qid)
+    b = rng.random(n) < share
+    X = rng.normal(size=(n, 5))
+    X[:, 0] -= 0.8 * b
+    X[:, 1] += 2.0 * b
+    relevance = np.clip(np.floor(X[:, 0] + 0.5 * rng.normal(size=n) + 0.5), 0, grades - 1)
+    return er.RankingData.from_arrays(X, relevance, np.where(b, "b", "a"), qid)
+
+
+def ranker(library: str, **options: Any) -> Any:
+    common = {"notion": "dp", "k": 3, "n_estimators": 12, "n_jobs": 1, "learning_rate": 0.2, **options}
+    if library == "lightgbm":
+        return er.lightgbm.FairLGBMRanker(**{"verbose": -1, "num_leaves": 6, "min_child_samples": 5, **common})
+    return er.xgboost.FairXGBRanker(**{"max_depth": 3, **common})
+
+
+# ------------------------------------------------------------------ max_violation
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_nothing_is_paid_where_strength_0_is_within_the_limit(library: str) -> None:
+    data = made()
+    plain = ranker(library, alpha=0.0).fit(data)
+    asked = ranker(library, max_violation=plain.violation_ + 1e-9).fit(data)
+    assert asked.alpha_ == 0
+    assert [alpha for alpha, _, _ in asked.tried_] == [0]
+    np.testing.assert_array_equal(asked.predict(data), plain.predict(data))
+
+
+HOSTILE = {
+    "tiny group": {"share": 0.02, "queries": 80},
+    "half": {"share": 0.5, "length": (4, 7)},
+    "long lists": {"queries": 6, "length": (80, 200)},
+    "short lists": {"queries": 150, "length": (1, 5)},
+    "binary": {"grades": 2},
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_limit_that_some_strength_of_the_grid_keeps_is_kept(library: str, name: str) -> None:
+    data = made(**HOSTILE[name])
+    plain = ranker(library, alpha=0.0).fit(data)
+    limit = plain.violation_ / 3
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = ranker(library, max_violation=limit).fit(data)
+    measured = er.measure(model.predict(data), data, ["dp@3", "ndcg@3"])
+    assert model.violation_ == pytest.approx(measured["dp@3"])
+    within = [quality for _, gap, quality in model.tried_ if gap <= limit]
+    assert (measured["dp@3"] <= limit) == bool(within) == (not any("was not reached" in str(w.message) for w in said))
+    assert not within or measured["ndcg@3"] == pytest.approx(max(within))
+    assert within or len(model.tried_) == 8
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_limit_holds_on_held_out_queries_with_a_margin(library: str) -> None:
+    train, test = made(500), made(500, seed=1)
+    limit = 0.12
+    kept_aside = ranker(library, max_violation=limit, validation_fraction=0.4).fit(train)
+    by_set = ranker(library, max_violation=limit).fit(
+        train,
+        eval_set=[(test.features, test.relevance)],
+        eval_qid=[test.query_of_row],
+        eval_sensitive_features=[np.array(test.group_names)[test.group]],
+    )
+    for model in (kept_aside, by_set):
+        assert model.alpha_ > 0
+        assert min(gap for _, gap, _ in model.tried_) <= limit
+    upper = er.interval(by_set.predict(test), test, "dp@3", 0.9, "analytic").high
+    assert upper <= limit
+    assert upper == pytest.approx(next(gap for alpha, gap, _ in by_set.tried_ if alpha == by_set.alpha_))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_training_again_forgets_what_was_tried(library: str) -> None:
+    data = made(20)
+    model = ranker(library, max_violation=0.3, n_estimators=3).fit(data).set_params(max_violation=None, alpha=0.0)
+    assert not hasattr(model.fit(data), "tried_")
+    np.testing.assert_array_equal(
+        model.predict(data), ranker(library, alpha=0.0, n_estimators=3).fit(data).predict(data)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"validation_fraction": 1.5, "max_violation": 0.1}, "validation_fraction must be below 1"),
+        ({"validation_fraction": 0.5, "max_violation": 0.1, "scope": "per_query"}, "held-out queries is for"),
+    ],
+)
+def test_bad_limits_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(er.ConfigError, match=message):
+        ranker("lightgbm", **options).fit(made())
+
+
+# ------------------------------------------------------------------ seeing the group
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_seeing_the_group_costs_no_more_than_an_offset(library: str) -> None:
+    train, test = made(300), made(200, seed=1)
+    plain, aware = (ranker(library, alpha=a, group_aware=a > 0, n_estimators=30).fit(train) for a in (0.0, 3.0))
+    offset = er.GroupOffset("dp", 3).fit(plain.predict(train), train)
+    before, ours, theirs = (
+        er.measure(scores, test, ["dp@3", "ndcg@3"])
+        for scores in (plain.predict(test), aware.predict(test), offset.rerank(plain.predict(test), test))
+    )
+    assert ours["dp@3"] < before["dp@3"] / 3
+    assert ours["ndcg@3"] > theirs["ndcg@3"] - 0.02
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_strong_pull_does_not_carry_a_small_group_beyond_all_others(library: str) -> None:
+    data = made(100, length=(20, 40), share=0.03)
+    plain, aware = (ranker(library, alpha=a, group_aware=a > 0, n_estimators=25).fit(data) for a in (0.0, 10.0))
+    assert aware.violation_ < plain.violation_
+    assert abs(aware.group_offset_[1]) < 5 * plain.predict(data).std()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_ranker_that_sees_the_group_is_saved_with_it_and_asks_for_it(library: str, tmp_path: Path) -> None:
+    data = made()
+    model = ranker(library, group_aware=True, alpha=2.0).fit(data)
+    labels = np.array(data.group_names, dtype=object)[data.group]
+    expected = model.predict(data)
+    np.testing.assert_array_equal(model.predict(data.features, sensitive_features=labels), expected)
+    with pytest.raises(er.ConfigError, match="group_aware: pass sensitive_features"):
+        model.predict(data.features)
+    model.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(er.load(tmp_path / "model.json").predict(data), expected)
+    labels[0] = None
+    unknown = model.predict(data.features, sensitive_features=labels)
+    assert unknown[0] == pytest.approx(expected[0] - model.group_offset_[data.group[0]])
+    np.testing.assert_array_equal(unknown[1:], expected[1:])
+    content = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    assert len(content["group_offset"]) == 2
+    content["group_offset"] = [1.0]
+    (tmp_path / "model.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(er.DataError):
+        er.load(tmp_path / "model.json")
+
+
+# ------------------------------------------------------------------ evaluation and early stopping
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("aware", [False, True])
+def test_early_stopping_follows_ndcg_subject_to_the_gap(library: str, aware: bool) -> None:
+    train, test = made(150), made(150, seed=1)
+    limit, trees = 0.15, 60
+    shuffle = np.random.default_rng(0).permutation(test.n_rows)
+    given: dict[str, Any] = {
+        "eval_set": [(test.features[shuffle], test.relevance[shuffle])],
+        "eval_qid": [test.query_of_row[shuffle]],
+        "eval_sensitive_features": [np.array(test.group_names)[test.group[shuffle]]],
+        "eval_max_violation": limit,
+    }
+    options: dict[str, Any] = {"alpha": 1.0, "n_estimators": trees, "group_aware": aware}
+    if library == "lightgbm":
+        model = ranker(library, **options).fit(train, **given, callbacks=[lightgbm.early_stopping(15, verbose=False)])
+        best, (history,) = model.best_iteration_, model.evals_result_.values()
+    else:
+        model = ranker(library, **options, early_stopping_rounds=15).fit(train, **given)
+        best, (history,) = model.best_iteration + 1, model.evals_result_.values()
+    values = history["ndcg@3|dp@3<=0.15"]
+    assert best == int(np.argmax(values)) + 1
+    found = er.measure(model.predict(test), test, ["ndcg@3", "dp@3"])
+    assert found["dp@3"] <= limit
+    assert found["ndcg@3"] == pytest.approx(max(values), abs=1e-6)
+
+
+def test_the_metric_prefers_any_model_within_the_limit() -> None:
+    data = made(20)
+    metric = er.lightgbm.fair_ndcg(data, 0.05, notion="dp", k=3)
+    even, uneven = np.zeros(data.n_rows), data.relevance - 5.0 * data.group
+    gap = er.measure(uneven, data, "dp@3")["dp@3"]
+    assert metric(data.relevance, uneven) == ("ndcg@3|dp@3<=0.05", pytest.approx(-gap), True)
+    wide = er.xgboost.fair_ndcg(data, 1.0, notion="dp", k=3)
+    assert wide.value(even) == pytest.approx(er.measure(even, data, "ndcg@3")["ndcg@3"])
+    assert np.isnan(metric(data.relevance[:-1], uneven[:-1])[1])
+
+
+def test_groups_of_evaluation_sets_are_one_per_set() -> None:
+    data = made(10)
+    with pytest.raises(er.ConfigError, match=r"each eval_set \(1\); got 2"):
+        ranker("lightgbm").fit(
+            data,
+            eval_set=[(data.features, data.relevance)],
+            eval_qid=[data.query_of_row],
+            eval_sensitive_features=[data.group, data.group],
+        )
+
+
+# ------------------------------------------------------------------ other losses
+
+
+def test_the_text_of_a_fair_model_names_its_loss() -> None:
+    data = made(30)
+    for objective, named in (("lambdarank", "lambdarank"), ("rank_xendcg", "rank_xendcg"), ("squared", "regression")):
+        model = ranker("lightgbm", objective=objective).fit(data)
+        assert f"\nobjective={named}\n" in model.booster_.model_to_string()
+        again = lightgbm.Booster(model_str=model.booster_.model_to_string())
+        np.testing.assert_array_equal(again.predict(data.features), model.predict(data))
+
+
+def test_rank_xendcg_is_lightgbms() -> None:
+    data = made()
+    options = {"objective": "rank_xendcg", "n_estimators": 8, "n_jobs": 1, "verbose": -1, "min_child_samples": 5}
+    native = lightgbm.LGBMRanker(**options).fit(data.features, data.relevance, group=np.diff(data.query_ptr))
+    ours = er.lightgbm.FairLGBMRanker(notion="dp", alpha=TINY, **options).fit(data)
+    np.testing.assert_allclose(ours.predict(data), native.predict(data.features), atol=1e-6)
+
+
+@pytest.mark.parametrize(("objective", "grades"), [("rank:pairwise", 3), ("rank:map", 2)])
+def test_other_losses_are_xgboosts(objective: str, grades: int) -> None:
+    data = made(grades=grades)
+    options = {"objective": objective, "n_estimators": 4, "n_jobs": 1, "max_depth": 3}
+    native = xgboost.XGBRanker(**options).fit(data.features, data.relevance, group=np.diff(data.query_ptr))
+    ours = er.xgboost.FairXGBRanker(notion="dp", alpha=TINY, **options).fit(data)
+    np.testing.assert_allclose(ours.predict(data), native.predict(data.features), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("library", "objective"), [("lightgbm", "rank_xendcg"), ("xgboost", "rank:pairwise"), ("xgboost", "rank:map")]
+)
+def test_other_losses_can_be_fair(library: str, objective: str) -> None:
+    data = made(200, grades=2)
+    plain, fair = (ranker(library, objective=objective, alpha=a, n_estimators=30).fit(data) for a in (0.0, 2.0))
+    assert fair.violation_ < plain.violation_ / 2
