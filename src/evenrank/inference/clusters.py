@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 KINDS = 1024  # sizes of clusters that are counted instead of listed
+ALIKE = 20  # items of a group below which they may all happen to be alike
 FEW_ITEMS = 4  # items of a group that recur, below which nothing is told
 ROWS_EACH = 1.5  # rows per item from which a group's items recur
 ENOUGH_CLUSTERS = 40  # of several lists each, that few successes may come from
@@ -136,9 +137,9 @@ def item_variances(
 ) -> list[tuple[float, float]]:
     """Give the sum of squares of what recurring items of each group moved, and its degrees of freedom.
 
-    Few items of a group may happen to be alike, all of them poor, say. So besides each group's own squares (as Welch
-    has it) those of both groups together are taken (as Student has it: an even ranker treats them alike), and the
-    larger variance counts. With as many items in both groups the two are the same.
+    Few items of a group may happen to be alike, all of them poor, say. So where a group has few, those of both groups
+    together are taken besides each group's own squares (as Student and as Welch have it: an even ranker treats groups
+    alike), and the larger variance counts. With as many items in both groups the two are the same.
 
     Parameters
     ----------
@@ -159,6 +160,8 @@ def item_variances(
     for own in (is_a, ~is_a):
         welch.append((float(moved[own].sum()), max(effective_number(sizes[own]) - 1, 0.01)))
         student.append((usual * float(sizes[own].sum()), together))
+    if min(effective_number(rows[own]) for own in (is_a, ~is_a)) >= ALIKE:
+        return welch
     return max(welch, student, key=lambda parts: sum(part for part, _ in parts))
 
 

@@ -54,7 +54,7 @@ class MultinomialFAStar(ScoreReranker):
     --------
     >>> ranker = MultinomialFAStar({"b": 0.3, "c": 0.2}, significance=0.1)
     >>> ranker.table(8).tolist()[-1]
-    [1, 0]
+    [1, 1]
     >>> ranker.failure_probability(8) <= 0.1
     True
     """
