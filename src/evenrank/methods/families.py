@@ -87,7 +87,7 @@ TOP_K = "none for the top k"
 REGULARIZED = Facts(
     f"at full strength the training scores have no gap; {TOP_K}",
     "one linear system for all strengths",
-    "the paper that evenrank follows (see README)",
+    "Konstantinov and Lampert, 2021",
 )
 SORTED = "a sort per list"
 DELTR_FACTS = Facts(TOP_K, "a gradient descent per strength", "Zehlike and Castillo, WWW 2020")
