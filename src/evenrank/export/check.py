@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenrank.checks import check_k
 from evenrank.data import RankingData
 from evenrank.export.exported import Exported
+from evenrank.extras import require
 from evenrank.rankers.matching import match_features
 from evenrank.ranking import strict_places
 
@@ -108,13 +109,10 @@ def predicted(model: Any, data: RankingData) -> NDArray[Any]:
         names = tuple(getattr(model, "feature_name_", None) or _booster_names(model))
     features = data.features[:, match_features(data, names)] if names else data.features
     if type(model).__module__.startswith("xgboost") and not hasattr(model, "get_booster"):
-        from xgboost import DMatrix
-
+        matrix = require("xgboost").DMatrix(features, feature_names=names or None)
         best = model.attributes().get("best_iteration")
         rounds = (0, 0 if best is None else int(best) + 1)
-        return np.asarray(
-            data.to_caller(model.predict(DMatrix(features, feature_names=names or None), iteration_range=rounds))
-        )
+        return np.asarray(data.to_caller(model.predict(matrix, iteration_range=rounds)))
     return np.asarray(data.to_caller(model.predict(np.asarray(features))))
 
 

@@ -17,6 +17,7 @@ from evenrank.boosting.xgboost_json import read_model
 from evenrank.errors import ConfigError, DataError
 from evenrank.export.float32 import Floats, below, cast, lightgbm_at_most
 from evenrank.export.model import Described, Forest, Linear, Network, Scorer
+from evenrank.extras import require
 from evenrank.methods.load import load
 from evenrank.methods.reranked import RerankedRanker
 from evenrank.rankers import model_file
@@ -98,12 +99,8 @@ def open_model(path: Path) -> Any:
         return load(path)
     _of_text(kind, text, path)  # the libraries do not check what they read
     if kind == "lightgbm":
-        from lightgbm import Booster
-
-        return Booster(model_str=text)
-    from xgboost import XGBRanker
-
-    ranker = XGBRanker()
+        return require("lightgbm").Booster(model_str=text)
+    ranker = require("xgboost").XGBRanker()
     ranker.load_model(bytearray(text.encode()))
     return ranker
 
