@@ -52,6 +52,9 @@ def pairs(one: np.ndarray) -> list[tuple[str, Any, Callable[[], Any], Callable[[
         plain = xgboost.XGBRanker(n_estimators=100, n_jobs=1).fit(features, relevance, qid=qid)
         plain._Booster = fair.get_booster()
         found.append(("XGBoost", fair, lambda: fair.predict(one), lambda: plain.predict(one), "XGBRanker.predict"))
+    if common.peer("torch") is not None:
+        network = er.torch.FairNeuralRanker("dp", alpha=0.1, hidden=(32,), epochs=3).fit(features, relevance, **given)
+        found.append(("network", network, lambda: network.predict(one), None, ""))
     return found
 
 
