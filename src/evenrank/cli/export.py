@@ -86,7 +86,7 @@ def export(
     if not model.exists():
         raise ConfigError(f"{model}: there is no such model file. Make one with evenrank train.")
     with quiet():
-        ranker = open_model(model)
+        ranker = open_model(model) if rows else model  # only to score rows is the model's library needed
     renamed = _renamed(rename or [])
     exported = WRITERS[to](
         ranker,
