@@ -56,6 +56,7 @@ def main() -> int:
         failures, cases = run_apart(name, asked.n, seed)
         failed += bool(failures)
         whole = 1 if asked.case is not None else asked.n
+        cases = min(cases, whole)
         early = f" of {whole} (stopped early)" if cases < whole else ""
         print(f"{name}: {cases}{early} cases, {len(failures)} failures, {time.monotonic() - began:.0f} s", flush=True)
         for failure in failures[:SHOWN]:

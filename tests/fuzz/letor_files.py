@@ -108,9 +108,9 @@ def parsed(content: bytes) -> list[tuple[Any, ...]] | None:
         relevance.append(cases.number(tokens[0]))
         queries.append(tokens[1][4:])
         features.append(values)
-        comment = line.partition(b"#")[2].decode()
-        named = re.search(r"(?<!\w)docid\s*[=:]\s*(\S+)", comment) or re.fullmatch(r"\s*([^\s=:]+)\s*", comment)
-        items.append(named and named[1])
+        comment = line.partition(b"#")[2]
+        named = re.search(rb"(?<!\w)docid\s*[=:]\s*(\S+)", comment) or re.fullmatch(rb"\s*([^\s=:#]+)\s*", comment)
+        items.append(named and named[1].decode())
     occurring = sorted({j for values in features for j in values})
     columns = {str(j): [values.get(j, 0.0) for values in features] for j in occurring}
     columns |= {"qid": cases.whole_numbers(queries), "group": [None] * len(queries)}

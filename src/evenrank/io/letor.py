@@ -162,7 +162,7 @@ def _docids(text: Text, lines: NDArray[np.int64], queries: pl.Series) -> NDArray
 
 def _items(text: Text, lines: NDArray[np.int64], key: str) -> NDArray[Any]:
     """Ids from the comments at the end of the rows."""
-    pattern = re.compile(rb"#.*?(?<!\w)" + re.escape(key.encode()) + rb"\s*[=:]\s*(\S+)|#\s*([^\s=:]+)\s*$")
+    pattern = re.compile(rb"#.*?(?<!\w)" + re.escape(key.encode()) + rb"\s*[=:]\s*(\S+)|^[^#]*#\s*([^\s=:#]+)\s*$")
     written = text.data.split(b"\n")
     items = []
     for line in lines.tolist():
