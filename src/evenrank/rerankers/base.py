@@ -22,6 +22,7 @@ class ScoreReranker:
     """Base of re-rankers that are fitted to scores and groups; subclasses fit, rerank and have a ``content``."""
 
     group_names_: tuple[Any, ...]
+    learns = True  # from scores, which then must be of rows that the scorer was not trained on
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Give the parameters by name, as scikit-learn does.
@@ -72,6 +73,12 @@ class ScoreReranker:
         raise NotImplementedError
 
     # ------------------------------------------------------------------ for subclasses
+
+    def _with(self, **parameters: Any) -> Self:
+        """A copy with other parameters that keeps what `fit` has found."""
+        new = type(self)(**{**self.get_params(), **parameters})
+        new.__dict__ |= {name: value for name, value in self.__dict__.items() if name not in new.get_params()}
+        return new
 
     def _check_fitted(self, before: str) -> None:
         if not hasattr(self, "group_names_"):

@@ -8,19 +8,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.checks import check_k, check_number, choose
+from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.rankers import model_file
 from evenrank.rerankers import shares as of_groups
-from evenrank.rerankers.base import ScoreReranker, one_column
+from evenrank.rerankers.base import one_column
+from evenrank.rerankers.by_shares import ShareReranker, depth_of
 from evenrank.rerankers.const_sort import const_sort
 from evenrank.rerankers.group_lists import GroupLists, fill
 
 RULES = ("greedy", "cons", "relaxed", "const_sort")
 
 
-class DetRanker(ScoreReranker):
+class DetRanker(ShareReranker):
     """A re-ranker: scores in, scores of a new order out.
 
     With share t a group should have at least ⌊k·t⌋ of the first k items, for every k. A group that is below gets the
@@ -62,42 +63,13 @@ class DetRanker(ScoreReranker):
         of_groups.check_target(target)
         check_number(strength, "strength", least=0, most=1)
 
-    def fit(self, scores: ArrayLike | None, data: RankingData) -> Self:
-        """Keep the target, so that later data with other shares are held to the same.
+    @property
+    def target_(self) -> dict[Any, Fraction]:
+        """The share of each group, after `fit`."""
+        return self.shares_
 
-        Parameters
-        ----------
-        scores : array-like, optional
-            Not looked at.
-        data : RankingData
-            The rows whose groups and shares are kept; labels are not looked at.
-
-        Returns
-        -------
-        DetRanker
-            The re-ranker itself.
-        """
-        self.target_ = of_groups.target_shares(self.target, data)
-        self.group_names_ = tuple(data.group_names)
-        return self
-
-    def at(self, strength: float) -> Self:
-        """Give the same re-ranker at another strength.
-
-        Parameters
-        ----------
-        strength : float
-            From 0 to 1.
-
-        Returns
-        -------
-        DetRanker
-            A new one.
-        """
-        new = type(self)(self.rule, self.target, strength)
-        if hasattr(self, "target_"):
-            new.target_, new.group_names_ = self.target_, self.group_names_
-        return new
+    def _shares_of(self, data: RankingData) -> dict[Any, Fraction]:
+        return of_groups.target_shares(self.target, data)
 
     def rerank(self, scores: ArrayLike, data: RankingData, k: int | None = None) -> NDArray[np.float64]:
         """Reorder each list.
@@ -116,12 +88,9 @@ class DetRanker(ScoreReranker):
             Scores of the new order (minus the new rank), (n,), in the caller's row order.
         """
         stored = one_column(scores, data)
-        depth = int(data.lengths.max(initial=1)) if k is None else min(check_k(k), int(data.lengths.max(initial=1)))
-        if hasattr(self, "target_"):
-            codes, shares = self._groups(data), list(self.target_.values())
-        else:
-            codes, shares = data.group.astype(np.int64), list(of_groups.target_shares(self.target, data).values())
-        shares = [share * of_groups.as_written(self.strength) for share in shares]
+        depth = depth_of(data, k)
+        codes, _, asked = self._asked_of(data)
+        shares = [share * of_groups.as_written(self.strength) for share in asked.values()]
         lists = GroupLists(stored, data, codes, len(shares), k)
         if self.rule == "const_sort":
             return const_sort(lists, shares)
@@ -133,7 +102,7 @@ class DetRanker(ScoreReranker):
     def content(self) -> dict[str, Any]:
         """Give what the model file holds, in plain values."""
         self._check_fitted("save")
-        shares = [[share.numerator, share.denominator] for share in self.target_.values()]
+        shares = [[share.numerator, share.denominator] for share in self.shares_.values()]
         header = model_file.header(self)
         header["parameters"]["target"] = self.target if isinstance(self.target, str) else of_groups.DATA  # see "shares"
         return header | {"shares": shares}
@@ -155,5 +124,5 @@ class DetRanker(ScoreReranker):
             raise DataError(
                 f"{name}: 'shares' must be a fraction per group, from 0 to 1, at most 1 in all; got {pairs!r:.80}."
             )
-        reranker.target_, reranker.group_names_ = dict(zip(groups, shares, strict=True)), groups
+        reranker.shares_, reranker.group_names_ = dict(zip(groups, shares, strict=True)), groups
         return reranker

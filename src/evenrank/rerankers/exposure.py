@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
 from evenrank.ranking import strict_places
 from evenrank.rerankers.base import one_column
-from evenrank.rerankers.exposure_program import Program, solve
+from evenrank.rerankers.exposure_program import Mixture, Program, solve
 from evenrank.rerankers.permutohedron import decompose, place_weights, project
 from evenrank.row_checks import as_array, as_floats
 
@@ -24,31 +24,21 @@ OTHER_NAMES = {"demographic_parity": "parity"}
 
 
 @dataclass(frozen=True, eq=False)
-class StochasticRanking:
-    """Rankings of one list, drawn with probabilities.
+class StochasticRanking(Mixture):
+    """Rankings of one list, drawn with probabilities; if no mixture meets the constraint, this is the nearest to it.
 
     Attributes
     ----------
-    rankings : ndarray
-        Items from the top, (rankings, n).
-    probabilities : ndarray
-        (rankings,).
+    rankings, probabilities, slack, feasible
+        Those of a `Mixture`.
     exposure : ndarray
         Each item's expected exposure, (n,).
     quality : float
         Σ merit·exposure, expected: DCG of the merits.
-    feasible : bool
-        Whether the constraint holds. If it cannot, this is the mixture nearest to it.
-    slack : float
-        How far groups' exposures are apart at most.
     """
 
-    rankings: NDArray[np.int64]
-    probabilities: Floats
     exposure: Floats
     quality: float
-    feasible: bool
-    slack: float
 
     def sample(self, seed: int | np.random.Generator | None = None) -> NDArray[np.int64]:
         """Draw one ranking, as for one request.
@@ -158,7 +148,7 @@ class ExposureRanker:
         Returns
         -------
         list of StochasticRanking
-            One per query, in the order of ``data.queries``; items are numbered by their row within the stored list.
+            One per query, in the order of ``data.query_ids``; items are numbered by their row within the stored list.
         """
         stored = as_floats(one_column(scores, data), "scores")
         if self._needs_groups and data.n_groups < 1:
@@ -171,16 +161,7 @@ class ExposureRanker:
             mixture = self._solve(stored[begin:end][order], data.group[begin:end][order].astype(np.int64))
             exposure = np.empty(end - begin)
             exposure[order] = mixture.exposure
-            out.append(
-                StochasticRanking(
-                    order[mixture.rankings],
-                    mixture.probabilities,
-                    exposure,
-                    mixture.quality,
-                    mixture.feasible,
-                    mixture.slack,
-                )
-            )
+            out.append(replace(mixture, rankings=order[mixture.rankings], exposure=exposure))
             short += not mixture.feasible
         if short and self._needs_groups:
             warnings.warn(
@@ -276,31 +257,26 @@ class ExposureRanker:
         if self.strength < 1 and len(counts):
             apart = float(np.ptp(program.result(program.best(np.zeros(len(counts))))[1]))
             slack = max(slack, self.strength * slack + (1 - self.strength) * apart)
-        mixture = solve(program, slack)
-        return _with_exposure(
-            mixture.rankings, mixture.probabilities, merit, weights, feasible=mixture.feasible, slack=mixture.slack
-        )
+        return _with_exposure(solve(program, slack), merit, weights)
 
     def _individual(self, merit: Floats, weights: Floats) -> StochasticRanking:
         by_merit = np.argsort(-merit, kind="stable")
         plain = np.empty(len(merit))
         plain[by_merit] = weights
         if not merit.sum() > 0:  # nothing to be proportional to
-            return _with_exposure(by_merit[None], np.ones(1), merit, weights, feasible=False, slack=np.nan)
+            return _with_exposure(Mixture(by_merit[None], np.ones(1), np.nan, feasible=False), merit, weights)
         wanted = self.strength * merit * (weights.sum() / merit.sum()) + (1 - self.strength) * plain
         nearest = project(wanted, weights)
         rankings, probabilities = decompose(nearest, weights)
         apart = float(np.abs(nearest - wanted).max())
-        return _with_exposure(rankings, probabilities, merit, weights, feasible=apart <= 1e-9, slack=apart)
+        return _with_exposure(Mixture(rankings, probabilities, apart, feasible=apart <= 1e-9), merit, weights)
 
 
-def _with_exposure(
-    rankings: NDArray[np.int64], probabilities: Floats, merit: Floats, weights: Floats, *, feasible: bool, slack: float
-) -> StochasticRanking:
+def _with_exposure(mixture: Mixture, merit: Floats, weights: Floats) -> StochasticRanking:
     exposure = np.zeros(len(merit))
-    for ranking, probability in zip(rankings, probabilities, strict=True):
+    for ranking, probability in zip(mixture.rankings, mixture.probabilities, strict=True):
         exposure[ranking] += probability * weights
-    return StochasticRanking(rankings, probabilities, exposure, float(merit @ exposure), feasible, slack)
+    return StochasticRanking(**vars(mixture), exposure=exposure, quality=float(merit @ exposure))
 
 
 def _unknown(label: Any) -> bool:

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.rerankers.permutohedron import project
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 PRECISION = 1e-11  # of the objective's size: what does not improve it by more does not improve it
 MOST_ROUNDS = 2000
-APPROACH = 120  # sorts before the first mixture
+CHARGES = (0.3, 0.03, 0.003, 0.0003)  # on the square of exposure, in units of the utilities' range
+APPROACH = 60  # steps at each charge
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +51,11 @@ class Program:
 
     def best(self, prices: Floats, *, utility: float = 1.0) -> Ints:
         """Sort by utility and the price of the item's value; equal ones by utility, then as they stand."""
-        priced = np.where(self.group >= 0, prices[self.group] * self.value, 0.0)
-        return np.lexsort([-self.utility, -(utility * self.utility + priced)])
+        return np.lexsort([-self.utility, -self.priced(prices, utility=utility)])
+
+    def priced(self, prices: Floats, *, utility: float = 1.0) -> Floats:
+        """Compute what an item's exposure is worth at these prices, (n,)."""
+        return utility * self.utility + np.where(self.group >= 0, prices[self.group] * self.value, 0.0)
 
     def result(self, ranking: Ints) -> tuple[float, Floats]:
         """Compute a ranking's utility, and its groups' values, (groups,)."""
@@ -150,17 +156,31 @@ class _Rounds:
         self._approach()
 
     def _approach(self) -> None:
-        """Move the prices against the values' differences for a while; the last rankings so met begin the mixture."""
-        prices = np.zeros(self.program.n_groups)
-        values = self.results[0][1]
-        size = float(np.abs(self.program.utility).mean() / max(self.program.value.mean(), 1e-300))
-        met = []
-        for step in size / np.arange(1, APPROACH + 1) ** 0.8:
-            prices -= step * (values - values.mean()) / max(float(np.ptp(values)), 1e-300)
-            met.append(self.program.best(prices))
-            values = self.program.result(met[-1])[1]
-        for ranking in met[-APPROACH // 2 :]:
-            self._add(ranking)
+        """Find prices near the best ones with many sorts and no program; rankings at prices met begin the mixture.
+
+        With a small charge on the square of exposures, the best mixture at given prices is one projection, and what it
+        leaves unequal is the gradient of a smooth function of the prices.
+        """
+        from scipy.optimize import minimize
+
+        program = self.program
+        centre = np.eye(program.n_groups) - 1 / program.n_groups
+        size = float(np.ptp(program.utility) or np.abs(program.utility).max() or 1.0)
+        scale = size / float(program.value.mean() or 1.0)
+        prices = np.zeros(program.n_groups)
+        known = program.group >= 0
+
+        def smoothed(point: Floats, charge: float) -> tuple[float, Floats]:
+            priced = program.priced(scale * (centre @ point))
+            exposure = project(priced / charge, program.weights)
+            gains = np.bincount(program.group[known], (program.value * exposure)[known], minlength=len(point))
+            return float(priced @ exposure - charge / 2 * exposure @ exposure) / size, centre @ gains * scale / size
+
+        around = np.vstack([np.zeros_like(prices), centre, -centre]) * (scale / size)
+        for charge in size * np.array(CHARGES):
+            prices = minimize(smoothed, prices, charge, jac=True, method="L-BFGS-B", options={"maxiter": APPROACH}).x
+            for change in charge * around:
+                self._add(program.best(scale * (centre @ prices) + change))
 
     def _add(self, ranking: Ints) -> bool:
         key = ranking.tobytes()
@@ -186,6 +206,7 @@ class _Rounds:
 
         slack, groups = self.slack if slack is None else slack, self.program.n_groups
         exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+        around: Floats | None = None
         for _ in range(MOST_ROUNDS):
             worth = np.array([result[0] for result in self.results])
             values = np.array([result[1] for result in self.results]).T
@@ -216,4 +237,10 @@ class _Rounds:
             improves = (gain / scale if utility else 0.0) + float(prices @ value) + float(found.eqlin.marginals[0])
             if improves <= PRECISION or not self._add(ranking):
                 return found.x[:number], float(found.x[-1])
+            # The prices jump about before they settle; rankings at those they settle around save many rounds.
+            around = prices if around is None else (around + prices) / 2
+            for way in (0.0, 0.5):
+                self._add(
+                    self.program.best((way * prices + (1 - way) * around) * scale, utility=1.0 if utility else 0.0)
+                )
         return found.x[:number], float(found.x[-1])

@@ -72,9 +72,7 @@ class MapReranker(ScoreReranker):
         """
         self._check_fitted("at")
         check_number(strength, "strength", least=0, most=1)
-        new = type(self)(**{**self.get_params(), self.strength_name: strength})
-        new.__dict__ |= {name: value for name, value in self.__dict__.items() if name not in new.get_params()}
-        return new
+        return self._with(**{self.strength_name: strength})
 
     # ------------------------------------------------------------------ for subclasses
 

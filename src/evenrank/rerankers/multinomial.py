@@ -13,7 +13,8 @@ from evenrank.checks import check_k, check_number
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.rankers import model_file
-from evenrank.rerankers.base import ScoreReranker, one_column
+from evenrank.rerankers.base import one_column
+from evenrank.rerankers.by_shares import ShareReranker, depth_of
 from evenrank.rerankers.count_tree import CountTree, adjusted_tree
 from evenrank.rerankers.group_lists import GroupLists, fill
 from evenrank.rerankers.shares import as_written
@@ -23,7 +24,7 @@ LONGEST = 1000
 LARGEST = 30_000_000  # numbers in the table of probabilities
 
 
-class MultinomialFAStar(ScoreReranker):
+class MultinomialFAStar(ShareReranker):
     """A re-ranker: scores in, scores of a new order out.
 
     A fair list of k items has its groups drawn with shares p. Every prefix is held to minima that such a list misses
@@ -58,8 +59,6 @@ class MultinomialFAStar(ScoreReranker):
     >>> ranker.failure_probability(8) <= 0.1
     True
     """
-
-    learns = False  # from scores
 
     def __init__(
         self,
@@ -162,49 +161,17 @@ class MultinomialFAStar(ScoreReranker):
         bool
             Whether its numbers reach minima of the tree at every place.
         """
-        protected = list(self._protected())
+        protected = list(self._own_shares())
         counts = np.cumsum([[label == name for name in protected] for label in groups], axis=0)
         tree = self.tree(check_k(len(counts)))
         return all(any((have >= minima).all() for minima in nodes) for have, nodes in zip(counts, tree, strict=True))
 
     # ------------------------------------------------------------------ rankings
 
-    def fit(self, scores: ArrayLike | None, data: RankingData) -> Self:
-        """Keep the shares, so that later data with other ones are held to the same.
-
-        Parameters
-        ----------
-        scores : array-like, optional
-            Not looked at.
-        data : RankingData
-            The rows whose groups and shares are kept; labels are not looked at.
-
-        Returns
-        -------
-        MultinomialFAStar
-            The re-ranker itself.
-        """
-        self.p_ = self._shares_of(data)
-        self.group_names_ = tuple(data.group_names)
-        return self
-
-    def at(self, strength: float) -> Self:
-        """Give the same re-ranker at another strength.
-
-        Parameters
-        ----------
-        strength : float
-            From 0 to 1.
-
-        Returns
-        -------
-        MultinomialFAStar
-            A new one.
-        """
-        new = type(self)(self.p, self.significance, self.adjust, strength)
-        if hasattr(self, "p_"):
-            new.p_, new.group_names_ = self.p_, self.group_names_
-        return new
+    @property
+    def p_(self) -> dict[Any, Fraction]:
+        """The share of each protected group, after `fit`."""
+        return self.shares_
 
     def rerank(self, scores: ArrayLike, data: RankingData, k: int | None = None) -> NDArray[np.float64]:
         """Reorder each list: where a group is below its minimum its best item is next, else the best item.
@@ -223,11 +190,8 @@ class MultinomialFAStar(ScoreReranker):
             Scores of the new order (minus the new rank), (n,), in the caller's row order.
         """
         stored = one_column(scores, data)
-        fitted = hasattr(self, "p_")
-        codes = self._groups(data) if fitted else data.group.astype(np.int64)
-        names = self.group_names_ if fitted else data.group_names
-        shares = self.p_ if fitted else self._shares_of(data)
-        depth = min(check_k(k), int(data.lengths.max())) if k is not None else int(data.lengths.max(initial=1))
+        codes, names, shares = self._asked_of(data)
+        depth = depth_of(data, k)
         minima = np.zeros((depth, len(names)), np.int64)
         columns = [names.index(label) for label in shares if label in names]
         path = np.array(self._tree(shares, depth if k is None else check_k(k)).likely_path(), np.int64)
@@ -241,7 +205,7 @@ class MultinomialFAStar(ScoreReranker):
         self._check_fitted("save")
         header = model_file.header(self)
         header["parameters"]["p"] = None  # the shares say it; JSON has no labels but texts
-        protected = [[self.group_names_.index(label), str(share)] for label, share in self.p_.items()]
+        protected = [[self.group_names_.index(label), str(share)] for label, share in self.shares_.items()]
         return header | {"protected": protected}
 
     @classmethod
@@ -261,28 +225,26 @@ class MultinomialFAStar(ScoreReranker):
             ) from None
         if sum(shares.values()) >= 1:
             raise DataError(f"{name}: the shares of 'protected' must add up to less than 1. Was it edited?")
-        reranker.p_, reranker.group_names_ = shares, groups
+        reranker.shares_, reranker.group_names_ = shares, groups
         return reranker
 
     # ------------------------------------------------------------------ shares
 
-    def _protected(self) -> Mapping[Any, Fraction]:
+    def _own_shares(self) -> Mapping[Any, Fraction]:
+        """The shares of `fit`, or those that ``p`` says without data."""
+        if hasattr(self, "shares_"):
+            return self.shares_
         if isinstance(self.p, Mapping):
             return {label: as_written(share) for label, share in self.p.items()}
-        if hasattr(self, "p_"):
-            return self.p_
         if self.p is not None:
             return {place: as_written(share) for place, share in enumerate(self.p) if place}
         raise ConfigError("the shares are those of the data: call fit, or name them with p=.")
-
-    def _own_shares(self) -> Mapping[Any, Fraction]:
-        return self.p_ if hasattr(self, "p_") else self._protected()
 
     def _shares_of(self, data: RankingData) -> dict[Any, Fraction]:
         data.need_labels(type(self).__name__)
         names = data.group_names
         if isinstance(self.p, Mapping):
-            return dict(self._protected())
+            return {label: as_written(share) for label, share in self.p.items()}
         if self.p is not None:
             if len(self.p) != len(names):
                 raise ConfigError(f"p has {len(self.p)} shares; the data has {len(names)} groups, {listed(names)}.")

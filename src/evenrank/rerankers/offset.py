@@ -216,9 +216,8 @@ class GroupOffset(ScoreReranker):
             A new one; ``gap_after_`` is not known and NaN.
         """
         self._check_fitted("at")
-        new = type(self)(**{**self.get_params(), "strength": strength})
+        new = self._with(strength=strength)
         new._check()
-        new.__dict__ |= {name: value for name, value in self.__dict__.items() if name not in new.get_params()}
         new._use(strength)
         new.gap_after_ = float("nan")
         return new
