@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 PRECISION = 1e-11  # of the objective's size: what does not improve it by more does not improve it
 MOST_ROUNDS = 2000
 CHARGES = (0.3, 0.03, 0.003, 0.0003)  # on the square of exposure, in units of the utilities' range
-APPROACH = 60  # steps at each charge
+APPROACH = 2  # steps per group at each charge
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +178,7 @@ class _Rounds:
 
         around = np.vstack([np.zeros_like(prices), centre, -centre]) * (scale / size)
         for charge in size * np.array(CHARGES):
-            prices = minimize(smoothed, prices, charge, jac=True, method="L-BFGS-B", options={"maxiter": APPROACH}).x
+            prices = minimize(smoothed, prices, charge, jac=True, method="L-BFGS-B", options={"maxiter": APPROACH * program.n_groups}).x
             for change in charge * around:
                 self._add(program.best(scale * (centre @ prices) + change))
 
