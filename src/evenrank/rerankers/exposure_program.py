@@ -178,7 +178,9 @@ class _Rounds:
 
         around = np.vstack([np.zeros_like(prices), centre, -centre]) * (scale / size)
         for charge in size * np.array(CHARGES):
-            prices = minimize(smoothed, prices, charge, jac=True, method="L-BFGS-B", options={"maxiter": APPROACH * program.n_groups}).x
+            prices = minimize(
+                smoothed, prices, charge, jac=True, method="L-BFGS-B", options={"maxiter": APPROACH * program.n_groups}
+            ).x
             for change in charge * around:
                 self._add(program.best(scale * (centre @ prices) + change))
 
