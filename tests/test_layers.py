@@ -17,12 +17,13 @@ _SPEC.loader.exec_module(graph)
 
 LAYERS = [
     {"errors"},
-    {"extras", "checks", "progress", "quiet", "wording", "rounding"},
+    {"extras", "checks", "progress", "quiet", "wording", "rounding", "discounts"},
     {"row_checks", "labels", "categories", "frame_columns", "rows", "data", "ranking", "centering"},
     {"contrasts", "notions", "losses", "targets"},
     {"measures", "design_columns", "moments"},
     {
         "query_sums",
+        "cell_rows",
         "statistic",
         "intervals",
         "inference",

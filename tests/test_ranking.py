@@ -14,8 +14,9 @@ import oracles
 from evenrank import ranking as module
 from evenrank.checks import check_k
 from evenrank.data import RankingData
+from evenrank.discounts import discount_sums
 from evenrank.errors import ConfigError, DataError
-from evenrank.ranking import Ranking, discount_sums, strict_places
+from evenrank.ranking import Ranking, strict_places
 from oracles import Query, as_data, pooled
 from strategies import LEVELS, queries
 

@@ -17,6 +17,8 @@ _NAMES = {
     "read": "io",
     "measure": "measures",
     "MeasureAt": "measures",
+    "Options": "measures",
+    "measures_table": "measures",
     "selection_rates": "measures",
     "interval": "intervals",
     "intervals": "intervals",

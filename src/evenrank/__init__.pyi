@@ -45,7 +45,9 @@ from evenrank.linear.path import fairness_path as fairness_path
 from evenrank.linear.ranker import FairLinearRanker as FairLinearRanker
 from evenrank.linear.strengths import strength_grid as strength_grid
 from evenrank.measures import MeasureAt as MeasureAt
+from evenrank.measures import Options as Options
 from evenrank.measures import measure as measure
+from evenrank.measures import measures_table as measures_table
 from evenrank.measures import selection_rates as selection_rates
 from evenrank.methods.load import load as load
 from evenrank.methods.method import Method as Method

@@ -20,16 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evenrank.cell_rows import CellRows
 from evenrank.comparison_totals import holm, size_changes, total_change
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.intervals import check_confidence
-from evenrank.measures import Measure, parse_measure
-from evenrank.notions import NOTIONS
+from evenrank.measures import Asked, parse_measure
+from evenrank.notions import Notion
 from evenrank.rounding import beyond_rounding, rounding
-from evenrank.spread import Array, Clustered, Spread, Tests, cluster_codes, pair_functions
-from evenrank.statistic import CellRows, RankedQueries
+from evenrank.spread import Clustered, Spread, Tests, cluster_codes, pair_functions
+from evenrank.statistic import RankedQueries, compared_notion
 from evenrank.wording import quoted
 
 
@@ -214,16 +215,16 @@ class _Pair:
         one, two = self.first.evaluation.ranking, self.second.evaluation.ranking
         self.same = bool(np.array_equal(one.first, two.first) and np.array_equal(one.size, two.size))
         self.codes = cluster_codes(cluster, data)
-        self._cells: dict[str, tuple[CellRows, list[Clustered]]] = {}
+        self._cells: dict[Notion, tuple[CellRows, list[Clustered]]] = {}
 
     def compared(self, name: str) -> Comparison:
-        item, k = parse_measure(name)
-        cut = self.first.longest if k is None else k if item.name == "precision" else min(k, self.first.longest)
-        return self._quality(name, item, cut) if item.pooled is None else self._gap(name, item, cut)
+        asked = parse_measure(name)
+        notion = compared_notion(asked, name)
+        return self._quality(name, asked) if notion is None else self._gap(name, asked, notion)
 
-    def _quality(self, name: str, item: Measure, cut: int) -> Comparison:
+    def _quality(self, name: str, asked: Asked) -> Comparison:
         """The paired t-test of per-query values."""
-        values = [item.per_query(ranked.evaluation, cut) for ranked in (self.first, self.second)]
+        values = [ranked.query_values(asked) for ranked in (self.first, self.second)]
         exists = np.flatnonzero(~np.isnan(values[0]))
         if not len(exists):
             return self._line(name, np.nan, np.nan, np.nan, np.nan, np.nan)
@@ -239,12 +240,11 @@ class _Pair:
         p = 1.0 if self.same else float(tests.p_value[0])
         return self._line(name, before, after, difference - reach, difference + reach, p)
 
-    def _gap(self, name: str, item: Measure, cut: int) -> Comparison:
-        notion = item.name if item.name in NOTIONS else "demographic_parity"
+    def _gap(self, name: str, asked: Asked, notion: Notion) -> Comparison:
         cells, clustered = self._cells_of(notion)
-        one, two = self._values(item.name, cut)
+        one, two = (ranked.row_values(asked) for ranked in (self.first, self.second))
         spreads = [Spread(rows, one, two) for rows in clustered]
-        ratio = item.name == "four_fifths"
+        ratio = asked.measure.kind == "ratio"
         pairs = cells.pairs("max" if ratio else self.across)
         width = cells.weights.width
         size = np.nan_to_num(spreads[0].means[:width]).max(initial=0)
@@ -290,7 +290,7 @@ class _Pair:
             pairs,
         )
 
-    def _pairs(self, pairs: Pairs, tests: dict[str, Tests], groups: int, notion: str) -> tuple[PairComparison, ...]:
+    def _pairs(self, pairs: Pairs, tests: dict[str, Tests], groups: int, notion: Notion) -> tuple[PairComparison, ...]:
         names = [str(name) for name in self.data.group_names]
         a, b = tests["a"].value, tests["b"].value
         difference = beyond_rounding(b - a, 0.0)
@@ -302,7 +302,7 @@ class _Pair:
         signed = np.maximum(difference - reach, -2), np.minimum(difference + reach, 2)
         return tuple(
             PairComparison(
-                stratum=NOTIONS[notion].stratum(int(pairs.a[j]) // groups),
+                stratum=notion.stratum(int(pairs.a[j]) // groups),
                 group=names[pairs.a[j] % groups],
                 other=names[pairs.b[j] % groups],
                 a=float(a[j]),
@@ -321,14 +321,7 @@ class _Pair:
             for j in range(len(a))
         )
 
-    def _values(self, measure: str, cut: int) -> list[Array]:
-        rankings = (ranked.evaluation.ranking for ranked in (self.first, self.second))
-        return [
-            ranking.exposure(cut) if measure == "exposure_gap" else np.asarray(ranking.top(cut), np.float64)
-            for ranking in rankings
-        ]
-
-    def _cells_of(self, notion: str) -> tuple[CellRows, list[Clustered]]:
+    def _cells_of(self, notion: Notion) -> tuple[CellRows, list[Clustered]]:
         if notion not in self._cells:
             cells = CellRows.of(notion, self.data)
             column = cells.weights.column[cells.entry]

@@ -249,7 +249,7 @@ def refuse_duplicates(
         stop = max(start + 1, int(np.searchsorted(ptr, ptr[start] + LABELS, side="right")) - 1)
         rows = slice(ptr[start], ptr[stop])
         query = np.repeat(np.arange(start, stop), np.diff(ptr[start : stop + 1]))
-        codes = _item_codes(items[rows])
+        codes = item_codes(items[rows])
         key = query * len(codes) + codes
         by_key = np.argsort(key, kind="stable")
         again = np.flatnonzero(key[by_key[1:]] == key[by_key[:-1]])
@@ -263,8 +263,8 @@ def refuse_duplicates(
         start = stop
 
 
-def _item_codes(items: NDArray[Any]) -> NDArray[np.int64]:
-    """The same number for the same item, (n,), below n."""
+def item_codes(items: NDArray[Any]) -> NDArray[np.int64]:
+    """Give the same number to the same item, (n,), below n."""
     if items.dtype.kind in "iu":
         return np.unique(items, return_inverse=True)[1]
     code_of: dict[Any, int] = {}

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.cell_rows import CellRows
 from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.measures import parse_measure
-from evenrank.notions import NOTIONS
 from evenrank.spread import Array, cluster_codes
-from evenrank.statistic import CellRows, RankedQueries
+from evenrank.statistic import RankedQueries
 from evenrank.wording import quoted
 
 SCOPES = ("within", "pooled")
@@ -312,16 +312,14 @@ def noticeable(
     check_number(confidence, "confidence", above=0, below=1)
     check_number(tests, "tests", least=1, whole=True)
     choose(scope, SCOPES, what="scope")
-    item, k = parse_measure(measure)
-    if item.pooled is None or item.name == "four_fifths":
+    asked = parse_measure(measure)
+    if asked.measure.kind != "gap" or asked.measure.notion is None:
         raise ConfigError(f"a plan is for violations and exposure gaps; got {measure!r}.")
     ranked = RankedQueries(scores, data)
     codes = [code[data.query_ptr[:-1]][data.sorted_queries] for code in cluster_codes(cluster, data, cross=False)]
-    notion = item.name if item.name in NOTIONS else "demographic_parity"
+    notion = asked.measure.notion
     cells = CellRows.of(notion, data)
-    cut = ranked.longest if k is None else min(k, ranked.longest)
-    ranking = ranked.evaluation.ranking
-    top = cells.sums(ranking.exposure(cut) if item.name == "exposure_gap" else ranking.top(cut))
+    top = cells.sums(ranked.row_values(asked))
     weights, groups, names = cells.weights, cells.n_groups, [str(name) for name in data.group_names]
     query = np.repeat(np.arange(weights.n_queries), np.diff(weights.ptr))
     inside = [np.flatnonzero(weights.column == column) for column in range(weights.width)]
@@ -336,7 +334,7 @@ def noticeable(
         clusters = [code[lists] for code in codes]
         precision = Precision.of(a, b, x_a, x_b, clusters, scope=scope, queries=data.n_queries)
         now, needed, smallest = noticed(precision, gap, power=power, confidence=confidence, tests=tests)
-        stratum = NOTIONS[notion].stratum(i // groups)
+        stratum = notion.stratum(i // groups)
         between = (names[i % groups], names[j % groups])
         plans.append(
             Noticeable(

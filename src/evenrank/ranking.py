@@ -7,13 +7,13 @@ the block of a row occupies the ranks first + 1 … first + size, and the row is
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.checks import check_k, choose
+from evenrank.discounts import discount_sums
 from evenrank.row_checks import as_array
 
 if TYPE_CHECKING:
@@ -102,35 +102,24 @@ class Ranking:
         """
         if k is not None:
             check_k(k)
-        longest = int(np.diff(self.query_ptr).max())
-        cumulative = discount_sums(longest, k)
+        return self.expected(discount_sums(int(np.diff(self.query_ptr).max()), k))
+
+    def expected(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give each row's expected value of a function of the rank.
+
+        Parameters
+        ----------
+        sums : ndarray
+            Its sums over the first 0, 1, 2, … ranks, (longest list + 1,).
+
+        Returns
+        -------
+        ndarray
+            The shape of the scores.
+        """
         if self.untied:
-            return np.asarray(np.diff(cumulative)[self.first])
-        return np.asarray((cumulative[self.first + self.size] - cumulative[self.first]) / self.size)
-
-
-@lru_cache(maxsize=64)
-def discount_sums(length: int, k: int | None = None) -> NDArray[np.float64]:
-    """Sum the first 0, 1, …, ``length`` discounts 1/log2(1 + rank), of which those below rank k are 0.
-
-    Parameters
-    ----------
-    length : int
-        The longest list.
-    k : int, optional
-        The cut-off.
-
-    Returns
-    -------
-    ndarray
-        (length + 1,), read-only.
-    """
-    discounts = 1 / np.log2(np.arange(2, length + 2))
-    if k is not None:
-        discounts[k:] = 0
-    sums = np.concatenate([[0.0], np.cumsum(discounts)])
-    sums.flags.writeable = False
-    return sums
+            return np.asarray(np.diff(sums)[self.first])
+        return np.asarray((sums[self.first + self.size] - sums[self.first]) / self.size)
 
 
 def descending(values: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[Any]:

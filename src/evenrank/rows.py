@@ -188,7 +188,7 @@ class Rows:
 
     # ------------------------------------------------------------------ the two orders
 
-    def to_stored(self, values: ArrayLike, *, what: str = "scores") -> NDArray[Any]:
+    def to_stored(self, values: ArrayLike, *, what: str = "scores", samples: bool = False) -> NDArray[Any]:
         """Check values given in the caller's row order and bring them to stored order.
 
         Their type stays: ties are decided in the precision the scores were given in, and between integers exactly.
@@ -199,6 +199,8 @@ class Rows:
             (n,) or (n, models).
         what : str
             The name that an error gives them.
+        samples : bool
+            Whether several rankings per model, (n, models, samples), are taken too.
 
         Returns
         -------
@@ -206,14 +208,13 @@ class Rows:
             The shape of ``values``.
         """
         array = number_array(values, what)
-        if array.ndim not in (1, 2) or len(array) != self.n_rows or array.size == 0:
-            raise DataError(
-                f"{what} must have shape ({self.n_rows},) or ({self.n_rows}, models), one value per row; "
-                f"got {array.shape}."
-            )
+        n = self.n_rows
+        if array.ndim not in (1, 2, 3)[: 3 if samples else 2] or len(array) != n or array.size == 0:
+            shapes = f"({n},), ({n}, models) or ({n}, models, samples)" if samples else f"({n},) or ({n}, models)"
+            raise DataError(f"{what} must have shape {shapes}, one value per row; got {array.shape}.")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             place = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-            model = f" of model {place[1]}" if array.ndim == 2 else ""
+            model = f" of model {place[1]}" if array.ndim > 1 else ""
             raise DataError(f"{what} must be finite; row {place[0]}{model} has {float(array[place])}.")
         return array if self.row_order is None else array[self.row_order]
 

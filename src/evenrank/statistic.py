@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.cell_rows import CellRows
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
-from evenrank.errors import DataError
-from evenrank.measures import Evaluation, Measure, parse_measure
-from evenrank.notions import NOTIONS, Cells, warn_empty
+from evenrank.errors import ConfigError, DataError
+from evenrank.measures import Asked, Evaluation, parse_measure
+from evenrank.notions import Notion
 from evenrank.query_sums import BLOCK, Sums, Weights
 from evenrank.ranking import Ranking
 from evenrank.rounding import beyond_rounding, rounding
@@ -146,69 +147,6 @@ class Statistic:
         return np.asarray(root[a] - root[b])
 
 
-@dataclass(frozen=True, eq=False)
-class CellRows:
-    """The rows of a notion's cells, and the cells' weights in each query.
-
-    Attributes
-    ----------
-    row, entry : ndarray
-        (m,) each: a row, and the entry of ``weights`` it counts in.
-    share : ndarray or None
-        (m,), the weight it counts with; None where that is always 1.
-    weights : Weights
-        The cells' weights; cells are numbered stratum · groups + group.
-    n_groups : int
-        The number of groups.
-    """
-
-    row: NDArray[np.int32]
-    entry: NDArray[np.int32]
-    share: NDArray[np.float64] | None
-    weights: Weights
-    n_groups: int
-
-    @classmethod
-    def of(cls, notion: str, data: RankingData, *, warn: bool = True) -> CellRows:
-        """Take the cells of a notion, with the queries in the order of their ids; ``warn`` of empty ones."""
-        cells = Cells.of(notion, data)
-        stratum, row = np.nonzero(cells.strata)
-        code: NDArray[Any] = cells.group[row]
-        share = None if data.sample_weight is None else cells.weight[row]
-        if cells.membership is not None:
-            # A row is in every group, with its probability of being in it.
-            chance = cells.membership[row]
-            entry, code = np.nonzero(chance)
-            share = chance[entry, code] * (1.0 if share is None else share[entry])
-            stratum, row = stratum[entry], row[entry]
-        width = len(cells.strata) * data.n_groups
-        place = np.empty(data.n_queries, np.int64)
-        place[data.sorted_queries] = np.arange(data.n_queries)
-        key = place[data.query_of_row[row]] * width
-        key += stratum * data.n_groups + code
-        keys, entry = np.unique(key, return_inverse=True)
-        weight = np.bincount(entry, share, minlength=len(keys)).astype(np.float64)
-        weights = Weights.of(keys, weight, data.n_queries, width)
-        if warn:
-            warn_empty(cells.notion, weights.total.reshape(len(cells.strata), -1), data.group_names, training=False)
-        return cls(row.astype(np.int32), entry.astype(np.int32), share, weights, data.n_groups)
-
-    def counts(self) -> NDArray[np.float64]:
-        """Count the rows of each entry, (entries,)."""
-        return np.bincount(self.entry, minlength=len(self.weights.weight)).astype(np.float64)
-
-    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum values of the rows, (n,), over each entry, (entries,)."""
-        inside = values[self.row]
-        if self.share is not None:
-            inside *= self.share
-        return np.bincount(self.entry, inside, minlength=len(self.weights.weight)).astype(np.float64, copy=False)
-
-    def pairs(self, across: str) -> Pairs:
-        """Pair all groups of each stratum, over the queries together."""
-        return Pairs.of(self.weights.total.reshape(-1, 1, self.n_groups), across=across, training=False)
-
-
 class RankedQueries:
     """The statistics of one ranking, each computed when it is asked for.
 
@@ -230,7 +168,7 @@ class RankedQueries:
         data: RankingData,
         *,
         ties: str = "average",
-        cells: dict[str, CellRows] | None = None,
+        cells: dict[Notion, CellRows] | None = None,
     ) -> None:
         stored = data.to_stored(scores)
         if stored.ndim != 1:
@@ -238,7 +176,7 @@ class RankedQueries:
         self.data = data
         self.longest = int(data.lengths.max())
         self.evaluation = Evaluation(data, Ranking(stored, data.query_ptr, ties=ties))
-        self._cells: dict[str, CellRows] = {} if cells is None else cells
+        self._cells: dict[Notion, CellRows] = {} if cells is None else cells
         self._existing: list[tuple[NDArray[np.bool_], Weights]] = []
 
     def ranked_by(self, scores: ArrayLike) -> RankedQueries:
@@ -270,42 +208,55 @@ class RankedQueries:
             yield batch
 
     def _size(self, name: str, replicates: int) -> int:
-        item, _ = parse_measure(name)
-        if item.pooled is None:
+        notion = compared_notion(parse_measure(name), name)
+        if notion is None:
             return 8 * (self.data.n_queries + 4 * replicates)
-        weights = self._cells_of(_notion(item)).weights
+        weights = self._cells_of(notion).weights
         return 8 * (len(weights.weight) + 4 * weights.width * replicates)
 
-    def _cells_of(self, notion: str) -> CellRows:
+    def _cells_of(self, notion: Notion) -> CellRows:
         if notion not in self._cells:
             self._cells[notion] = CellRows.of(notion, self.data)
         return self._cells[notion]
 
     def _statistic(self, name: str, across: str, known: dict[Any, Sums]) -> Statistic:
-        item, k = parse_measure(name)
-        # Beyond the longest list a cut-off cuts nothing; precision alone divides by it.
-        cut = self.longest if k is None else k if item.name == "precision" else min(k, self.longest)
-        if item.pooled is None:
-            if (item.name, cut) not in known:
-                known[item.name, cut] = self._mean(item, cut)
-            return Statistic(name, known[item.name, cut], "mean")
-        notion = _notion(item)
+        asked = parse_measure(name)
+        item, cut = asked.measure, self.cut(asked)
+        options = item.chosen(asked.options)
+        notion = compared_notion(asked, name)
+        if notion is None:
+            if (item.name, cut, options) not in known:
+                known[item.name, cut, options] = self._mean(asked, cut)
+            return Statistic(name, known[item.name, cut, options], "mean")
         cells = self._cells_of(notion)
-        key = (notion, "exposure" if item.name == "exposure_gap" else "top", cut)
+        key = (notion, item.value_of, cut, options)
         if key not in known:
-            known[key] = Sums(cells.weights, self._tops(cells, *key[1:]))
-        if item.name == "four_fifths":
+            whole = item.value_of == "top" and cut == self.longest
+            known[key] = Sums(cells.weights, cells.weights.weight if whole else cells.sums(self.row_values(asked)))
+        if item.kind == "ratio":
             present = Pairs.of(cells.weights.total[None, None], across="max", training=False)
             return Statistic(name, known[key], "ratio", present)
         return Statistic(name, known[key], "gap", cells.pairs(across))
 
-    def _tops(self, cells: CellRows, value: str, cut: int) -> NDArray[np.float64]:
-        if value == "exposure":
-            return cells.sums(self.evaluation.ranking.exposure(cut))
-        return cells.weights.weight if cut == self.longest else cells.sums(self.evaluation.ranking.top(cut))
+    def cut(self, asked: Asked) -> int:
+        """Give the rank below which nothing counts; beyond the longest list only precision, divided by k, has one."""
+        if asked.k is None:
+            return self.longest
+        return asked.k if asked.measure.name == "precision" else min(asked.k, self.longest)
 
-    def _mean(self, item: Measure, cut: int) -> Sums:
-        values = item.per_query(self.evaluation, cut)[self.data.sorted_queries]
+    def row_values(self, asked: Asked) -> NDArray[np.float64]:
+        """Give the values of the rows, (n,), whose group means a gap or a ratio compares."""
+        ev = self.evaluation.with_options(asked.measure.chosen(asked.options))
+        cut = self.cut(asked)
+        return ev.exposure(cut) if asked.measure.value_of == "exposure" else ev.top(cut)
+
+    def query_values(self, asked: Asked) -> NDArray[np.float64]:
+        """Give the values of the queries, (q,), whose mean a measure is."""
+        ev = self.evaluation.with_options(asked.measure.chosen(asked.options))
+        return asked.measure.per_query(ev, self.cut(asked))
+
+    def _mean(self, asked: Asked, cut: int) -> Sums:
+        values = self.query_values(asked)[self.data.sorted_queries]
         self.evaluation.shared.pop(("ideal", cut), None)  # of no use to another cut-off
         exists = ~np.isnan(values)
         weights = next((weights for before, weights in self._existing if np.array_equal(before, exists)), None)
@@ -315,8 +266,29 @@ class RankedQueries:
         return Sums(weights, values[exists])
 
 
-def _notion(item: Measure) -> str:
-    return item.name if item.name in NOTIONS else "demographic_parity"
+def compared_notion(asked: Asked, name: str) -> Notion | None:
+    """Give the notion whose group means a measure compares; None for a mean over queries.
+
+    Parameters
+    ----------
+    asked : Asked
+        The measure.
+    name : str
+        As it was asked for.
+
+    Returns
+    -------
+    Notion or None
+        The notion.
+
+    Raises
+    ------
+    ConfigError
+        For a measure of all lists together that compares no group means.
+    """
+    if asked.measure.kind == "pooled":
+        raise ConfigError(f"{name!r} has no interval and no test: it is no mean over lists and no gap between groups.")
+    return asked.measure.notion
 
 
 def statistics(

@@ -34,6 +34,7 @@ READ = {
     "report": {"run"},
     "bench": {"data"},
     "methods": set(),
+    "measures": set(),
     "bound": {"file"},
     "reproduce": {"data"},
 }

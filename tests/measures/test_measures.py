@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import oracles
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.measures import MEASURE_ALIASES, MEASURES, measure, measure_names, parse_measure, selection_rates
+from evenrank.measures import MEASURE_ALIASES, MEASURES, Options, measure, measure_names, parse_measure, selection_rates
 from evenrank.measures import compute as module
 from evenrank.notions import violation
 from evenrank.ranking import Ranking
@@ -332,8 +332,8 @@ def test_quality_needs_no_groups() -> None:
         ({"gain": "quadratic"}, ConfigError, r"gain must be one of linear, exponential; got 'quadratic'\."),
         ({"ties": "random"}, ConfigError, r"ties must be one of average, input; got 'random'\."),
         ({"across": "sum"}, ConfigError, r"across must be one of mean, max; got 'sum'\."),
-        ({"scores": [1.0, 2.0]}, DataError, r"scores must have shape \(3,\) or \(3, models\), .*; got \(2,\)\."),
-        ({"scores": np.zeros((3, 1, 1))}, DataError, r"scores must have shape .*; got \(3, 1, 1\)\."),
+        ({"scores": [1.0, 2.0]}, DataError, r"scores must have shape \(3,\), \(3, models\) or .*; got \(2,\)\."),
+        ({"scores": np.zeros((3, 1, 1, 1))}, DataError, r"scores must have shape .*; got \(3, 1, 1, 1\)\."),
         ({"scores": np.zeros((3, 0))}, DataError, r"scores must have shape .*; got \(3, 0\)\."),
         ({"scores": 1.0}, DataError, r"scores must have shape .*; got \(\)\."),
         ({"scores": [1.0, 2.0, np.nan]}, DataError, r"scores must be finite; row 2 has nan\."),
@@ -365,8 +365,8 @@ def test_exponential_gain_has_a_limit() -> None:
 
 def test_names() -> None:
     for alias, name in MEASURE_ALIASES.items():
-        assert parse_measure(f" {alias.upper()}@12 ") == (MEASURES[name], 12)
-    assert parse_measure("mrr") == (MEASURES["mrr"], None)
+        assert parse_measure(f" {alias.upper()}@12 ") == (MEASURES[name], 12, Options())
+    assert parse_measure("mrr") == (MEASURES["mrr"], None, Options())
     assert measure_names([1, 3], ["ndcg", "dp"]) == ["ndcg@1", "ndcg@3", "dp@1", "dp@3"]
     with pytest.raises(ConfigError, match="got 0"):
         measure_names([0])

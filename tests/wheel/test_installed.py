@@ -56,6 +56,7 @@ COMMANDS = {
     ],
     "bound": ["-N", "652", "-m", "7", "--min-share", "0.2"],
     "methods": [],
+    "measures": [],
 }
 WITH_DATA = {"reproduce"}  # needs data that may not be bundled
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from evenrank.audits.recurring import Recurring
 from evenrank.audits.summary import QUALITY, VALUES, Summary
 from evenrank.contrasts import Pairs
+from evenrank.discounts import discount_sums
 from evenrank.inference import ItemSums, Lists
 from evenrank.measures import MeasureAt
 from evenrank.query_sums import Sums, Weights
-from evenrank.ranking import discount_sums
 from evenrank.statistic import Statistic
 
 STRATA = {"all rows": None, "relevant rows": 1, "irrelevant rows": 0}

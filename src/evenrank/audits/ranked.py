@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.audits.ids import canonical_ids, checked_clusters, hashed, list_marks
 from evenrank.audits.summary import QUALITY, VALUES, Summary
+from evenrank.cell_rows import CellRows
 from evenrank.checks import check_k
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.measures import MEASURES, Evaluation
 from evenrank.ranking import Ranking
-from evenrank.statistic import CellRows
 
 
 class Ranked:

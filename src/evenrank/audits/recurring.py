@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.audits.summary import Summary
-from evenrank.ranking import discount_sums
+from evenrank.discounts import discount_sums
 
 STRAYING = 0.25  # of the rows that would have another group than their id's usual one by chance: labelling errors
 

@@ -22,7 +22,6 @@ from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.measures import parse_measure
-from evenrank.notions import NOTIONS
 from evenrank.query_sums import Sums
 from evenrank.statistic import Statistic, statistics
 
@@ -132,8 +131,7 @@ def certified(
     """
     check_number(delta, "delta", above=0, below=1)
     choose(method, METHODS, what="method")
-    item, _ = parse_measure(measure)
-    if item.name not in (*NOTIONS, "exposure_gap"):
+    if parse_measure(measure).measure.kind != "gap":
         raise ConfigError(f"a certified bound is for violations and exposure gaps; got {measure!r}.")
     seen = longest_list(data)
     if longest is not None:

@@ -248,7 +248,7 @@ class Limit:
 def _limit(text: str) -> Limit:
     """The measure, k and limit of "eop@10=0.05"."""
     name, equals, value = text.partition("=")
-    measure, k = parse_measure(name.replace("dp_ratio@", f"{RATIO}@", 1))
+    measure, k, _ = parse_measure(name.replace("dp_ratio@", f"{RATIO}@", 1))
     try:
         limit = float(value)
     except ValueError:

@@ -249,6 +249,20 @@ def methods(registry: Sequence[Method]) -> None:
         line(f"    guarantee: {method.facts.guarantee}\n    cost: {method.facts.cost}; {method.facts.reference}")
 
 
+def measures(rows: Sequence[dict[str, Any]]) -> None:
+    """Print some lines per measure: how it is written and which end is better; how it is read; its options."""
+    for row in rows:
+        cut = {"needed": "@k", "optional": "[@k]"}[row["k"]]
+        alias = f" ({row['alias']})" if row["alias"] else ""
+        line(f"{row['name'] + cut + alias:<34} {row['best']} is better, {row['range']}")
+        if row["fair"]:
+            line(f"    {row['fair']}")
+        needs = f"; needs {', '.join(row['needs'])}" if row["needs"] else ""
+        line(f"    ties: {row['ties']}{needs}{'; ' + row['reference'] if row['reference'] else ''}")
+        if row["options"]:
+            line("    options: " + ", ".join(f"{name}={value}" for name, value in row["options"].items()))
+
+
 WRITERS: dict[str, Callable[[Any, BytesIO], Any]] = {
     ".csv": lambda frame, file: frame.write_csv(file),
     ".jsonl": lambda frame, file: frame.write_ndjson(file),

@@ -5,19 +5,25 @@ exact expectations and many models are measured at once.
 """
 
 from evenrank.measures.compute import measure, measure_with_rates, selection_rates
+from evenrank.measures.entry import Measure
 from evenrank.measures.evaluation import Evaluation
 from evenrank.measures.named import MeasureAt, measure_names
-from evenrank.measures.registry import MEASURE_ALIASES, MEASURES, Measure, parse_measure
+from evenrank.measures.options import Options
+from evenrank.measures.registry import MEASURE_ALIASES, MEASURES, Asked, parse_measure
+from evenrank.measures.table import measures_table
 
 __all__ = [
     "MEASURES",
     "MEASURE_ALIASES",
+    "Asked",
     "Evaluation",
     "Measure",
     "MeasureAt",
+    "Options",
     "measure",
     "measure_names",
     "measure_with_rates",
+    "measures_table",
     "parse_measure",
     "selection_rates",
 ]

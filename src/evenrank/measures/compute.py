@@ -13,7 +13,8 @@ from evenrank.contrasts import ACROSS
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.measures.evaluation import Evaluation, divide
-from evenrank.measures.registry import parse_measure
+from evenrank.measures.options import Options
+from evenrank.measures.registry import Asked, parse_measure
 from evenrank.ranking import Ranking
 from evenrank.row_checks import number_array, unmasked
 
@@ -34,18 +35,26 @@ def measure(
     ties: str = "average",
     gain: str = "linear",
     across: str = "mean",
+    discount: str | None = None,
+    target: Any = None,
+    patience: float | None = None,
+    stop: float | None = None,
+    step: int | None = None,
+    protected: Any = None,
 ) -> dict[str, Any]:
     """Measure scores given in the caller's row order.
 
     Parameters
     ----------
     scores : array-like
-        (n,), or (n, models) for several models.
+        (n,), or (n, models) for several models, or (n, models, samples) for several rankings per model, over which the
+        exposure and the selection of each row are averaged.
     data : RankingData, optional
         The rows that the scores are of; or else their ``relevance``, ``group`` and ``qid``.
     measures : str or iterable of str
         Names such as "ndcg@3", "precision@3", "recall@3", "mrr", "dp@3", "eop@3", "eod@3", "exposure_gap",
-        "four_fifths@3".
+        "four_fifths@3"; `measures_table` lists them all. Options may stand in brackets after a name, as in
+        "exposure_gap@3(discount=rbp,patience=0.8)".
     relevance, group, qid : array-like, optional
         Without ``data``: the relevance, group label and query id of each row, (n,), in any order. Without relevance it
         is 0 everywhere, and without query ids all rows are one list.
@@ -60,6 +69,8 @@ def measure(
         "linear" or "exponential" (2ʳ − 1), for NDCG.
     across : str
         How more than two groups are combined: "mean" over all pairs, or "max".
+    discount, target, patience, stop, step, protected : optional
+        Options of the measures, see `Options`, for all of them that take the option; one in brackets goes first.
 
     Returns
     -------
@@ -78,19 +89,46 @@ def measure(
     choose(gain, GAINS, what="gain")
     choose(across, ACROSS, what="across")
     names = [measures] if isinstance(measures, str) else list(measures)
-    parsed = [parse_measure(name) for name in names]
-    stored = data.to_stored(scores)
+    asked = chosen_options(
+        [parse_measure(name) for name in names], Options(discount, target, patience, stop, step, protected)
+    )
+    stored = data.to_stored(scores, samples=True)
     shared: dict[Any, Any] = {}
 
     def of(block: NDArray[Any]) -> list[NDArray[Any]]:
-        ev = Evaluation(data, Ranking(block, data.query_ptr, ties=ties), gain, across, shared)
-        return [item.per_query(ev, k) if per_query else item.value(ev, k) for item, k in parsed]
+        ev = Evaluation.of(block, data, ties=ties, gain=gain, across=across, shared=shared)
+        return [
+            item.per_query(ev.with_options(options), k) if per_query else item.value(ev.with_options(options), k)
+            for item, k, options in asked
+        ]
 
     if stored.ndim == 1:
         values = of(stored)
         return {name: value if per_query else float(value) for name, value in zip(names, values, strict=True)}
     parts = [of(block) for block in model_blocks(stored)]
     return {name: np.concatenate(part, axis=-1) for name, part in zip(names, zip(*parts, strict=True), strict=True)}
+
+
+def chosen_options(asked: Sequence[Asked], common: Options) -> list[Asked]:
+    """Complete the options of measures by those of the call and by each measure's own choice.
+
+    Parameters
+    ----------
+    asked : sequence of Asked
+        The measures, with the options in their names.
+    common : Options
+        The options of the call; one that no measure takes is an error.
+
+    Returns
+    -------
+    list of Asked
+        The measures, with the options they are computed with.
+    """
+    for option in common.given():
+        if asked and not any(option in item.measure.options for item in asked):
+            names = ", ".join(item.measure.name for item in asked)
+            raise ConfigError(f"{option}= is an option of none of the measures {names}; leave it out.")
+    return [item._replace(options=item.measure.chosen(item.options, common)) for item in asked]
 
 
 def _rows(
@@ -119,8 +157,8 @@ def _rows(
 
 
 def model_blocks(stored: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Cut an (n, models) table into blocks of a few models, so that what is computed from a block stays small."""
-    step = max(1, MODEL_CHUNK // len(stored))
+    """Cut (n, models, …) values into blocks of a few models, so that what is computed from a block stays small."""
+    step = max(1, MODEL_CHUNK // stored[:, 0].size)
     for start in range(0, stored.shape[1], step):
         yield stored[:, start : start + step]
 
@@ -146,14 +184,13 @@ def measure_with_rates(
     dict
         Measure → (models,), and rate → (groups, models).
     """
-    parsed = [parse_measure(name) for name in measures]
+    asked = chosen_options([parse_measure(name) for name in measures], Options())
     shared: dict[Any, Any] = {}
     parts = []
     for block in model_blocks(data.to_stored(scores)):
-        ranking = Ranking(block, data.query_ptr)
-        ev = Evaluation(data, ranking, shared=shared)
-        part = [item.value(ev, k) for item, k in parsed]
-        parts.append(part + [group_rates(ranking, data, k, among) for k, among in rates.values()])
+        ev = Evaluation.of(block, data, shared=shared)
+        part = [item.value(ev.with_options(options), k) for item, k, options in asked]
+        parts.append(part + [group_rates(ev.ranking, data, k, among) for k, among in rates.values()])
     names = [*measures, *rates]
     return {name: np.concatenate(part, axis=-1) for name, part in zip(names, zip(*parts, strict=True), strict=True)}
 

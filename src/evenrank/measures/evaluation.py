@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 
 from evenrank.contrasts import Contrast
 from evenrank.data import RankingData
-from evenrank.errors import DataError
-from evenrank.notions import bind
-from evenrank.ranking import Ranking, descending, discount_sums
+from evenrank.discounts import ERR, PATIENCE, STOP, discount_sums, err_exposure
+from evenrank.errors import ConfigError, DataError
+from evenrank.labels import item_codes, label_places
+from evenrank.measures.options import GroupShares, Options
+from evenrank.notions import NotionLike, bind
+from evenrank.ranking import Ranking, descending
+from evenrank.row_checks import listed
 
 MOST_EXPONENTIAL = 1000  # 2^1024 overflows
+NO_OPTIONS = Options()
+KEPT = 2  # row values that are kept for the next measure
 
 
 @dataclass
@@ -28,13 +34,18 @@ class Evaluation:
     data : RankingData
         The rows.
     ranking : Ranking
-        Their ranking, by one column of scores or by several.
+        Their ranking, by one column of scores or by several. Several rankings per model, the samples, are columns too:
+        those of the first model, then those of the next.
     gain : str
         "linear" or "exponential".
     across : str
         How more than two groups are combined: "mean" or "max".
     shared : dict
         Parts that depend on the data alone, computed once and used by every ranking of it.
+    options : Options
+        The options of the measure that is computed.
+    samples : int
+        The number of rankings per model; row values such as `exposure` are averaged over them.
     """
 
     data: RankingData
@@ -42,6 +53,37 @@ class Evaluation:
     gain: str = "linear"
     across: str = "mean"
     shared: dict[Any, Any] = field(default_factory=dict)
+    options: Options = NO_OPTIONS
+    samples: int = 1
+    _kept: dict[Any, NDArray[Any]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, stored: NDArray[Any], data: RankingData, *, ties: str = "average", **settings: Any) -> Evaluation:
+        """Rank scores given in stored order.
+
+        Parameters
+        ----------
+        stored : ndarray
+            (n,), (n, models) or (n, models, samples).
+        data : RankingData
+            The rows.
+        ties : str
+            As in `Ranking`.
+        settings : Any
+            Other attributes.
+
+        Returns
+        -------
+        Evaluation
+            The evaluation.
+        """
+        samples = stored.shape[2] if stored.ndim == 3 else 1
+        columns = stored.reshape(len(stored), -1) if stored.ndim == 3 else stored
+        return cls(data, Ranking(columns, data.query_ptr, ties=ties), samples=samples, **settings)
+
+    def with_options(self, options: Options) -> Evaluation:
+        """Evaluate the same ranking under other options, sharing what does not depend on them."""
+        return self if options == self.options else replace(self, options=options)
 
     def per_query_sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum row values, (n,) or (n, models), over each query."""
@@ -51,7 +93,123 @@ class Evaluation:
         """Shape one value per row or per query so that it broadcasts over the models, if there are any."""
         return row_values if self.ranking.first.ndim == 1 else row_values[:, None]
 
-    def contrast(self, notion: str, scope: str = "amortized") -> Contrast:
+    def averaged(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Average values of the ranking's columns, (…, models · samples), over the samples: (…, models)."""
+        if self.samples == 1:
+            return values
+        return np.asarray(values.reshape(*values.shape[:-1], -1, self.samples).mean(axis=-1))
+
+    def top(self, k: int) -> NDArray[np.float64]:
+        """Give each row's probability of being among its query's first k, (n,) or (n, models)."""
+        return self._recent(("top", k), lambda: self.averaged(self.ranking.top(k)))
+
+    def exposure(self, k: int | None = None, discount: str | None = None) -> NDArray[np.float64]:
+        """Give each row's expected discount, (n,) or (n, models), averaged over samples; exact for tied rows.
+
+        The discount is that of the options ("log2" if they name none) unless one is given, and 0 below rank k.
+        """
+        name, patience, stop = self._discount(discount)
+        if name != ERR:
+            return self._recent((name, patience, k), lambda: self.averaged(self.ranking.expected(self._sums(k, name))))
+        ranking, data = self.ranking, self.data
+
+        def expected() -> NDArray[np.float64]:
+            places = (ranking.first, ranking.size, data.relevant, data.query_ptr)
+            return self.averaged(err_exposure(*places, patience=patience, stop=stop, k=k))
+
+        return self._recent((name, patience, stop, k), expected)
+
+    def weights(self, k: int | None = None, discount: str | None = None) -> NDArray[np.float64]:
+        """Give the discount of each rank of the longest list, (longest,), 0 below rank k."""
+        name, _, _ = self._discount(discount)
+        if name == ERR:
+            raise ConfigError("discount 'err' is none of the rank alone, which this measure needs; choose another.")
+        return np.diff(self._sums(k, name))
+
+    def _discount(self, discount: str | None) -> tuple[str, float, float]:
+        options = self.options
+        patience = PATIENCE if options.patience is None else options.patience
+        stop = STOP if options.stop is None else options.stop
+        return discount or options.discount or "log2", patience, stop
+
+    def _sums(self, k: int | None, discount: str) -> NDArray[np.float64]:
+        return discount_sums(int(self.data.lengths.max()), k, discount, self._discount(None)[1])
+
+    @property
+    def membership(self) -> NDArray[np.float64]:
+        """Each row's share in each group, (n, G): 1 and 0, or probabilities; all 0 for an unknown group."""
+        data = self.data
+
+        def table() -> NDArray[np.float64]:
+            if data.n_groups == 0:
+                raise DataError("a measure of groups needs the group of each row; the data has none.")
+            if data.membership is not None:
+                return data.membership
+            return np.asarray(data.group[:, None] == np.arange(data.n_groups), np.float64)
+
+        member: NDArray[np.float64] = self._once("membership", table)
+        return member
+
+    @property
+    def items(self) -> tuple[NDArray[np.int64], int]:
+        """The number of each row's item, (n,), from 0, and how many different items there are."""
+        ids = self.data.item_ids
+        if ids is None:
+            raise DataError("a measure of items needs an item id for each row; the data has none. Give item ids.")
+        codes: NDArray[np.int64] = self._once("items", lambda: item_codes(ids))
+        return codes, int(self._once("n_items", lambda: int(codes.max()) + 1))
+
+    @property
+    def protected(self) -> int:
+        """The code of the protected group: the one that the options name, or the smallest group of the data."""
+        label, names = self.options.protected, self.data.group_names
+        if label is None:
+            return int(np.argmin(self.membership.sum(axis=0)))
+        code = label_places([label], names)[0]
+        if code < 0:
+            raise ConfigError(f"protected must be one of the groups {listed(names)}; got {label!r}.")
+        return code
+
+    def target_shares(self) -> NDArray[np.float64]:
+        """Give the target of each list, (q, G); NaN for a list that has no known group to take it from."""
+        target = self.options.target or "data"
+        data, groups = self.data, self.membership.shape[1]
+
+        def shares() -> NDArray[np.float64]:
+            if isinstance(target, str) and target in ("data", "relevant"):
+                counted = self.membership if target == "data" else self.membership * data.relevant[:, None]
+                sums = self.per_query_sum(counted)
+                return divide(sums, sums.sum(axis=1, keepdims=True))
+            return np.broadcast_to(self.overall_target(), (data.n_queries, groups))
+
+        table: NDArray[np.float64] = self._once(("target", target), shares)
+        return table
+
+    def overall_target(self) -> NDArray[np.float64]:
+        """Give the target of all lists together, (G,), or (q, G) if one was given per list."""
+        target = self.options.target or "data"
+        names, member = self.data.group_names, self.membership
+        if target == "equal":
+            return np.full(len(names), 1 / len(names))
+        if isinstance(target, str):
+            counted = member[self.data.relevant] if target == "relevant" else member
+            sums = counted.sum(axis=0)
+            return divide(sums, sums.sum())
+        if isinstance(target, GroupShares):
+            places = label_places([label for label, _ in target], names)
+            if sorted(places) != list(range(len(names))):
+                given = listed([label for label, _ in target])
+                raise ConfigError(f"target must give a share for each of the groups {listed(names)}; got {given}.")
+            return np.array([share for _, share in target])[np.argsort(places)]
+        shares = np.array(target)
+        if shares.shape not in ((len(names),), (self.data.n_queries, len(names))):
+            raise ConfigError(
+                f"target must have shape ({len(names)},) or ({self.data.n_queries}, {len(names)}), a share per group "
+                f"(and list); got {shares.shape}."
+            )
+        return shares
+
+    def contrast(self, notion: NotionLike, scope: str = "amortized") -> Contrast:
         """Bind a notion to the rows, once per notion and scope."""
         contrast: Contrast = self._once(
             (notion, scope), lambda: bind(notion, self.data, scope=scope, across=self.across)
@@ -91,6 +249,15 @@ class Evaluation:
         if key not in self.shared:
             self.shared[key] = make()
         return self.shared[key]
+
+    def _recent(self, key: Any, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """Row values, of which the newest few are kept: measures that share them stand together."""
+        if key not in self._kept:
+            while len(self._kept) >= KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = make()
+            self._kept[key].flags.writeable = False
+        return self._kept[key]
 
 
 PerQuery = Callable[[Evaluation, int | None], NDArray[Any]]

@@ -9,24 +9,25 @@ from numpy.typing import NDArray
 
 from evenrank.contrasts import Contrast
 from evenrank.measures.evaluation import Evaluation, divide
+from evenrank.notions import NotionLike
 
 
 def ndcg(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """Definition 2 of the paper, with expected discounts for ties; NaN for a query with nothing relevant."""
-    gained = ev.per_query_sum(ev.as_column(ev.gains) * ev.ranking.exposure(k))
+    gained = ev.per_query_sum(ev.as_column(ev.gains) * ev.exposure(k))
     return divide(gained, ev.as_column(ev.ideal(k)))
 
 
 def precision(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """Definition 1: relevant items in the top k, over k even where the list is shorter."""
     assert k is not None
-    return ev.per_query_sum(ev.as_column(ev.data.relevant) * ev.ranking.top(k)) / k
+    return ev.per_query_sum(ev.as_column(ev.data.relevant) * ev.top(k)) / k
 
 
 def recall(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """Relevant items in the top k, over all relevant items of the list; NaN where it has none."""
     assert k is not None
-    hits = ev.per_query_sum(ev.as_column(ev.data.relevant) * ev.ranking.top(k))
+    hits = ev.per_query_sum(ev.as_column(ev.data.relevant) * ev.top(k))
     return divide(hits, ev.as_column(ev.relevant_per_query))
 
 
@@ -55,10 +56,10 @@ def mrr(ev: Evaluation, k: int | None) -> NDArray[Any]:
         not_yet = not_yet * (1 - np.minimum(here, 1))
         if not not_yet.any():
             break
-    return value
+    return ev.averaged(value)
 
 
-def gap_per_query(ev: Evaluation, notion: str, values: NDArray[Any]) -> NDArray[Any]:
+def gap_per_query(ev: Evaluation, notion: NotionLike, values: NDArray[Any]) -> NDArray[Any]:
     """Γ of each query alone; NaN where one of its strata lacks a group."""
     return gap_by_unit(ev.contrast(notion, "per_query"), values)
 
@@ -89,7 +90,7 @@ def rates_of(ev: Evaluation, k: int | None, scope: str) -> tuple[NDArray[Any], N
     assert k is not None
     contrast = ev.contrast("demographic_parity", scope)
     _, units, groups = contrast.cell_weight.shape
-    means = contrast.means(ev.ranking.top(k))
+    means = contrast.means(ev.top(k))
     rates = np.moveaxis(means.reshape(units, groups, *means.shape[1:]), 1, 0)
     present = np.moveaxis(contrast.cell_weight[0] > 0, 1, 0)
     return rates, present.reshape(present.shape + (1,) * (rates.ndim - 2))

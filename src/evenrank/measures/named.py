@@ -14,7 +14,7 @@ class MeasureAt(NamedTuple):
     Attributes
     ----------
     name : str
-        The measure.
+        The measure, with its options in brackets if it has any.
     k : int or None
         The cut-off; None for the whole list.
 
@@ -22,6 +22,8 @@ class MeasureAt(NamedTuple):
     --------
     >>> MeasureAt.of("ndcg@5"), str(MeasureAt("mrr", None))
     (MeasureAt(name='ndcg', k=5), 'mrr')
+    >>> MeasureAt.of("exposure_gap@5(discount=rbp)")
+    MeasureAt(name='exposure_gap(discount=rbp)', k=5)
     """
 
     name: str
@@ -30,11 +32,13 @@ class MeasureAt(NamedTuple):
     @classmethod
     def of(cls, text: str) -> MeasureAt:
         """Take apart a text that is known to be well-formed; `parse_measure` is for what users write."""
-        name, _, k = text.partition("@")
-        return cls(name, int(k) if k else None)
+        head, bracket, options = text.partition("(")
+        name, _, k = head.partition("@")
+        return cls(name + bracket + options, int(k) if k else None)
 
     def __str__(self) -> str:
-        return self.name if self.k is None else f"{self.name}@{self.k}"
+        name, bracket, options = self.name.partition("(")
+        return self.name if self.k is None else f"{name}@{self.k}{bracket}{options}"
 
 
 def measure_names(ks: Sequence[int], names: Sequence[str] = ("ndcg", "precision", "dp", "eop", "eod")) -> list[str]:

@@ -1,133 +1,176 @@
-"""The measures, as data: name, cut-off, better end and formula."""
+"""The measures, as data: name, cut-off, better end, formula, options, and how each is read."""
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.errors import ConfigError, DataWarning
-from evenrank.measures.evaluation import Evaluation, PerQuery, divide
+from evenrank.errors import ConfigError
+from evenrank.measures.entry import AT_EXPECTED, Measure
+from evenrank.measures.evaluation import Evaluation
 from evenrank.measures.formulas import gap_per_query, mrr, ndcg, precision, rates_of, ratio, recall
-from evenrank.notions import ALIASES, NOTIONS, gamma_of
+from evenrank.measures.options import Options
+from evenrank.notions import ALIASES, NOTIONS, Notion, gamma_of
+
+PAPER = "the paper, definition {}"
 
 
-@dataclass(frozen=True)
-class Measure:
-    """How a measure is computed and read.
+def violation_measure(notion: Notion) -> Measure:
+    """Make the measure of a notion: its violation by the top-k selection.
 
-    Attributes
+    Parameters
     ----------
-    name : str
-        Its full name.
-    k : str
-        Whether the cut-off is "needed" or "optional".
-    best : str
-        The better end: "high" or "low".
-    per_query : callable
-        (evaluation, k) → the value of each query, (q,) or (q, models).
-    pooled : callable, optional
-        (evaluation, k) → the value over all queries together, () or (models,); without it, the mean over queries.
-    alias : str
-        A short name that is accepted too.
+    notion : Notion
+        The notion.
+
+    Returns
+    -------
+    Measure
+        The measure, with the notion's name and alias.
     """
 
-    name: str
-    k: str
-    best: str
-    per_query: PerQuery
-    pooled: PerQuery | None = None
-    alias: str = ""
-
-    def value(self, ev: Evaluation, k: int | None) -> NDArray[Any]:
-        """Compute the value over all queries, () or (models,): pooled, or the mean over the queries that have one."""
-        if self.pooled is not None:
-            return self.pooled(ev, k)
-        values = self.per_query(ev, k)
-        counted = ~np.isnan(values)
-        number = counted.sum(axis=0)
-        if not np.all(number):
-            warnings.warn(f"{self.name} is NaN: no query has a relevant item", DataWarning, stacklevel=2)
-        return divide(np.where(counted, values, 0).sum(axis=0), number)
-
-
-def _violation_measure(notion: str) -> Measure:
     def pooled(ev: Evaluation, k: int | None) -> NDArray[Any]:
         assert k is not None
-        return gamma_of(ev.contrast(notion), ev.ranking.top(k))
+        return gamma_of(ev.contrast(notion), ev.top(k))
 
     def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
         assert k is not None
-        return gap_per_query(ev, notion, ev.ranking.top(k))
+        return gap_per_query(ev, notion, ev.top(k))
 
-    return Measure(notion, "needed", "low", per_query, pooled, NOTIONS[notion].alias)
-
-
-MEASURES = {
-    measure.name: measure
-    for measure in (
-        Measure("ndcg", "optional", "high", ndcg),
-        Measure("precision", "needed", "high", precision, alias="p"),
-        Measure("recall", "needed", "high", recall),
-        Measure("mrr", "optional", "high", mrr),
-        *map(_violation_measure, NOTIONS),
-        Measure(
-            "exposure_gap",
-            "optional",
-            "low",
-            lambda ev, k: gap_per_query(ev, "demographic_parity", ev.ranking.exposure(k)),
-            lambda ev, k: gamma_of(ev.contrast("demographic_parity"), ev.ranking.exposure(k)),
-        ),
-        Measure(
-            "four_fifths",
-            "needed",
-            "high",
-            lambda ev, k: ratio(*rates_of(ev, k, "per_query")),
-            lambda ev, k: ratio(*rates_of(ev, k, "amortized"))[0],
-            "ratio",
-        ),
+    return Measure(
+        notion.name,
+        "needed",
+        "low",
+        per_query,
+        pooled,
+        notion.alias,
+        range="0 to 1",
+        fair="0: the groups are equally often in the top k" + _AMONG.get(notion.name, ", in each stratum"),
+        ties="at the expected selection",
+        needs=("groups",) if notion.name == "demographic_parity" else ("groups", "relevance"),
+        reference=PAPER.format(5),
+        notion=notion,
     )
+
+
+_AMONG = {
+    "demographic_parity": "",
+    "equal_opportunity": " among relevant items",
+    "equalized_odds": " among relevant and among other items",
 }
+
+QUALITY = (
+    Measure("ndcg", "optional", "high", ndcg, range="0 to 1", needs=("relevance",), reference=PAPER.format(2)),
+    Measure(
+        "precision",
+        "needed",
+        "high",
+        precision,
+        alias="p",
+        range="0 to 1",
+        needs=("relevance",),
+        reference=PAPER.format(1),
+    ),
+    Measure("recall", "needed", "high", recall, range="0 to 1", needs=("relevance",)),
+    Measure("mrr", "optional", "high", mrr, range="0 to 1", needs=("relevance",)),
+)
+GAPS = (
+    *map(violation_measure, NOTIONS.values()),
+    Measure(
+        "exposure_gap",
+        "optional",
+        "low",
+        lambda ev, k: gap_per_query(ev, "demographic_parity", ev.exposure(k)),
+        lambda ev, k: gamma_of(ev.contrast("demographic_parity"), ev.exposure(k)),
+        options={"discount": "log2", "patience": 0.5, "stop": 0.5},
+        range="0 to 1",
+        fair="0: an item of each group gets the same exposure on average",
+        ties=AT_EXPECTED,
+        needs=("groups",),
+        notion=NOTIONS["demographic_parity"],
+        value_of="exposure",
+    ),
+    Measure(
+        "four_fifths",
+        "needed",
+        "high",
+        lambda ev, k: ratio(*rates_of(ev, k, "per_query")),
+        lambda ev, k: ratio(*rates_of(ev, k, "amortized"))[0],
+        "ratio",
+        range="0 to 1",
+        fair="1: the groups are equally often in the top k; below 0.8 fails the four-fifths rule",
+        ties="at the expected selection",
+        needs=("groups",),
+        notion=NOTIONS["demographic_parity"],
+        kind="ratio",
+    ),
+)
+
+# Families of measures keep their entries beside their formulas and are listed here.
+MEASURES = {measure.name: measure for measure in (*QUALITY, *GAPS)}
 MEASURE_ALIASES = {m.alias: m.name for m in MEASURES.values() if m.alias} | ALIASES
 
 
-def parse_measure(text: str) -> tuple[Measure, int | None]:
+class Asked(NamedTuple):
+    """A measure as a user asked for it.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure.
+    k : int or None
+        The cut-off.
+    options : Options
+        The options in brackets after its name.
+    """
+
+    measure: Measure
+    k: int | None
+    options: Options
+
+
+def parse_measure(text: str) -> Asked:
     """Read a name like ``"eop@3"`` as users write it.
 
     Parameters
     ----------
     text : str
-        The name or alias of a measure, with its cut-off after "@".
+        The name or alias of a measure, with its cut-off after "@" and its options in brackets after that.
 
     Returns
     -------
-    tuple
-        The `Measure`, and k or None.
+    Asked
+        The `Measure`, k or None, and the options.
 
     Raises
     ------
     ConfigError
-        For an unknown measure, or a cut-off that is missing or not a whole number ≥ 1.
+        For an unknown measure, a cut-off that is missing or not a whole number ≥ 1, or an option it does not take.
 
     Examples
     --------
-    >>> measure, k = parse_measure("eop@3")
-    >>> measure.name, k
-    ('equal_opportunity', 3)
+    >>> measure, k, options = parse_measure("exposure_gap@3(discount=rbp,patience=0.8)")
+    >>> measure.name, k, options.discount
+    ('exposure_gap', 3, 'rbp')
     """
-    name, at, cut = str(text).strip().partition("@")
-    name = MEASURE_ALIASES.get(name.lower(), name.lower())
+    written = re.fullmatch(r"([^(@]*)(@[^(]*)?(?:\((.*)\))?", str(text).strip(), re.DOTALL)
+    name, at, inside = (None, None, None) if written is None else written.groups()
+    name = (name or "").strip().lower()
+    name = MEASURE_ALIASES.get(name, name)
     if name not in MEASURES:
         known = ", ".join(f"{m.name}{'@k' if m.k == 'needed' else '[@k]'}" for m in MEASURES.values())
         raise ConfigError(f"measure must be one of {known}; got {text!r}.")
     measure = MEASURES[name]
-    if not at:
+    options = Options.of(inside or "")
+    measure.chosen(options)
+    if at is None:
         if measure.k == "needed":
-            raise ConfigError(f"measure {text!r} needs a cut-off, as in '{text}@5'.")
-        return measure, None
+            head, bracket, rest = str(text).strip().partition("(")
+            raise ConfigError(f"measure {text!r} needs a cut-off, as in '{head}@5{bracket}{rest}'.")
+        return Asked(measure, None, options)
+    cut = at[1:].strip()
     if not cut.isdecimal() or int(cut) < 1:
         raise ConfigError(f"k in {text!r} must be a whole number ≥ 1; got {cut!r}.")
-    return measure, int(cut)
+    return Asked(measure, int(cut), options)
