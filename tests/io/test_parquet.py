@@ -231,7 +231,8 @@ def thrift_head(*numbers: int) -> bytes:
 
 def test_long_texts_count_against_the_limit(tmp_path, monkeypatch):
     path = tmp_path / "rows.parquet"
-    table(group=["u" * 3_000_000, "v" * 3_000_000]).write_parquet(path, compression="zstd")
+    # Statistics hold the largest and smallest text as they are, in some versions of the writer.
+    table(group=["u" * 3_000_000, "v" * 3_000_000]).write_parquet(path, compression="zstd", statistics=False)
     assert path.stat().st_size < 100_000
     monkeypatch.setenv("EVENRANK_MAX_BYTES", "5M")
     with pytest.raises(DataError, match=r"rows\.parquet: 2 rows unpack to 5\.72 MB; at most 5 MB are allowed"):

@@ -99,6 +99,32 @@ def test_decompositions_give_the_exposure_back_in_at_most_n_rankings(merit: list
     assert (probabilities >= 0).all()
 
 
+HOSTILE = {
+    "even": lambda rng, n: rng.random(n),
+    "two values": lambda rng, n: rng.integers(0, 2, n).astype(float),
+    "far apart": lambda rng, n: rng.choice([0, 1e-13, 1e-9, 1], n),
+    "hardly different": lambda rng, n: 1 + 1e-9 * rng.random(n),
+    "rounded": lambda rng, n: rng.random(n).round(1),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_rounding_does_not_add_up_over_a_decomposition(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        n = int(rng.integers(1, 31))
+        weights = place_weights(n, int(rng.integers(1, n + 1)))
+        exposure = project(3 * HOSTILE[kind](rng, n), weights)
+        rankings, probabilities = decompose(exposure, weights)
+        mean = np.zeros(n)
+        for ranking, probability in zip(rankings, probabilities, strict=True):
+            mean[ranking] += probability * weights
+        assert np.abs(mean - exposure).max() < 1e-11
+        assert len(rankings) <= n
+        assert (np.sort(rankings, axis=1) == np.arange(n)).all()
+        assert (probabilities > 0).all()
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_projection_is_the_nearest_point(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -48,7 +48,8 @@ def decompose(exposure: Floats, weights: Floats) -> tuple[NDArray[np.int64], Flo
     """Find rankings that give these exposures on average.
 
     Each step takes the ranking by exposure out of the mixture, as much of it as leaves the rest within the hull, where
-    one more prefix then has all it can have. So there are at most as many rankings as items.
+    the items of one more prefix then have all that its places can give. They stay in those places from there on, so
+    there are at most as many rankings as items.
 
     Parameters
     ----------
@@ -64,42 +65,48 @@ def decompose(exposure: Floats, weights: Floats) -> tuple[NDArray[np.int64], Flo
     """
     n = len(exposure)
     rest, left = exposure.astype(float), 1.0
-    prefix = np.cumsum(weights)
-    tolerance = ROUNDING * n * max(float(weights[0]), 1e-300)
+    before = np.cumsum(weights)
+    block = np.zeros(n, np.int64)  # the first of the places that an item shares with others
     rankings, probabilities = [], []
-    for _ in range(n):
-        order = np.argsort(-rest, kind="stable")
+    while True:
+        order = np.lexsort([-rest, block])
         corner = np.empty(n)
         corner[order] = weights
         rankings.append(order)
         away = rest - corner
-        if np.abs(away).max() <= tolerance or len(rankings) == n:
+        inside = block[order][:-1] == block[order][1:]  # prefixes that end within a block
+        rounding = ROUNDING * float(weights[0]) / left  # the rest counts with ``left``, and so does what it is off by
+        if not inside.any() or np.abs(away).max() <= rounding:
             break
-        step = _farthest(rest, away, prefix, tolerance)
+        step, order = _farthest(rest, away, before, block, inside)
+        if not np.isfinite(step):
+            break
         # rest = (beyond + step·corner) / (1 + step)
         probabilities.append(left * step / (1.0 + step))
         left /= 1.0 + step
         rest = rest + step * away
-    probabilities.append(left)
-    return np.array(rankings), np.array(probabilities)
+        room = (before - np.cumsum(rest[order]))[:-1]
+        full = inside & (room <= max(float(room[inside].min()), rounding))
+        starts = np.r_[0, np.where(full | ~inside, np.arange(1, n), 0)]
+        block[order] = np.maximum.accumulate(starts)
+    kept = np.array([*probabilities, left])
+    return np.array(rankings)[kept > 0], kept[kept > 0]
 
 
-def _farthest(rest: Floats, away: Floats, prefix: Floats, tolerance: float) -> float:
-    """How far one can go from ``rest`` in the direction ``away`` without leaving the hull.
+def _farthest(
+    rest: Floats, away: Floats, before: Floats, block: NDArray[np.int64], inside: NDArray[np.bool_]
+) -> tuple[float, NDArray[np.int64]]:
+    """How far one can go from ``rest`` in the direction ``away`` without leaving the hull, and the order there.
 
     Newton's way: the items that have too much together at a step give a smaller step, until none have.
     """
     step = np.inf
-    # The first bound: any single prefix of the present order.
-    order = np.argsort(-away, kind="stable")
+    order = np.lexsort([-away, block])
     while True:
-        gain, room = np.cumsum(away[order]), prefix - np.cumsum(rest[order])
-        rises = gain > tolerance
-        rises[-1] = False
-        if not rises.any():
-            return 0.0 if not np.isfinite(step) else float(step)
-        smallest = float(np.maximum(room[rises] / gain[rises], 0.0).min())
+        gain, room = np.cumsum(away[order])[:-1], (before - np.cumsum(rest[order]))[:-1]
+        rises = inside & (gain > 0)
+        smallest = float(np.maximum(room[rises] / gain[rises], 0.0).min(initial=np.inf))
         if smallest >= step * (1 - 1e-14):
-            return float(step)
+            return step, order  # infinite if all that is left to go is rounding
         step = smallest
-        order = np.argsort(-(rest + step * away), kind="stable")
+        order = np.lexsort([-(rest + step * away), block])
