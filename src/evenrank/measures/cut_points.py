@@ -1,7 +1,7 @@
 """rND, rKL and rRD: how far the shares of the first step, 2·step, … ranks are from those of the list.
 
-Definitions of Yang and Stoyanovich (2017), as in their code. Each is divided by its largest value over all orders of the
-list, found exactly by a dynamic programme over the number of protected items at the cut points.
+Definitions of Yang and Stoyanovich (2017), as in their code. Each is divided by its largest value over all orders of
+the list, found exactly by a dynamic programme over the number of protected items at the cut points.
 """
 
 from __future__ import annotations
@@ -58,21 +58,23 @@ LOGS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
 
 
 def cut_point_sum(
-    name: str, protected: NDArray[Any], *, step: int = STEP, log: str = "log2_i_plus_1"
+    name: str, protected: NDArray[Any], *, step: int = STEP, log: str = "log2_i_plus_1", k: int | None = None
 ) -> NDArray[np.float64]:
     """Sum the discounted differences at the cut points step, 2·step, … of lists of one length.
 
     Parameters
     ----------
     name : str
-        "rnd": |s/i − S/N|; "rkl": KL of the two shares from the list's, in bits; "rrd": |s/(i − s) − S/(N − S)|, where a
-        fraction with 0 above or below is 0; "rrd_shortfall": the same where the first ratio is the smaller, else 0.
+        "rnd": |s/i − S/N|; "rkl": KL of the two shares from the list's, in bits; "rrd": |s/(i − s) − S/(N − S)|, where
+        a fraction with 0 above or below is 0; "rrd_shortfall": the same where the first ratio is the smaller, else 0.
     protected : ndarray
         Protected items among the first 1, 2, … ranks, (N, …).
     step : int
         The distance of the cut points.
     log : str
         What divides a difference: "log2_i_plus_1", as in the published code, or "log2_i".
+    k : int, optional
+        The last rank at which there may be a cut point.
 
     Returns
     -------
@@ -85,7 +87,7 @@ def cut_point_sum(
     True
     """
     choose(name, DIFFERENCES, what="name")
-    cuts = _cuts(len(protected), step, log)
+    cuts = _cuts(len(protected), step, log, k)
     i = cuts.reshape(-1, *(1,) * (protected.ndim - 1))
     N = np.asarray(float(len(protected)))
     terms = DIFFERENCES[name](protected[cuts - 1], i, protected[-1], N)
@@ -114,13 +116,19 @@ def group_divergence_sum(counts: NDArray[Any], *, step: int = STEP, log: str = "
 
 
 def largest_sum(
-    name: str, protected: NDArray[Any], length: int, *, step: int = STEP, log: str = "log2_i_plus_1"
+    name: str,
+    protected: NDArray[Any],
+    length: int,
+    *,
+    step: int = STEP,
+    log: str = "log2_i_plus_1",
+    k: int | None = None,
 ) -> NDArray[np.float64]:
     """Find the largest `cut_point_sum` over all orders of lists.
 
     Parameters
     ----------
-    name, step, log
+    name, step, log, k
         As in `cut_point_sum`.
     protected : ndarray
         Numbers of protected items, (c,), each from 0 to ``length``.
@@ -143,7 +151,7 @@ def largest_sum(
     s = np.arange(most + 1)[None, :]
     best = np.where(s == 0, 0.0, -np.inf) * np.ones((len(total), 1))
     N = np.asarray(float(length))
-    for cut in _cuts(length, step, log).tolist():
+    for cut in _cuts(length, step, log, k).tolist():
         reached = best.copy()
         for more in range(1, min(step, most) + 1):
             np.maximum(reached[:, more:], best[:, :-more], out=reached[:, more:])
@@ -159,8 +167,8 @@ def normalised(raw: NDArray[Any], largest: NDArray[Any]) -> NDArray[np.float64]:
     return divide(raw, largest)
 
 
-def _cuts(length: int, step: int, log: str) -> NDArray[np.int64]:
+def _cuts(length: int, step: int, log: str, k: int | None = None) -> NDArray[np.int64]:
     check_number(step, "step", least=1, whole=True)
     choose(log, LOGS, what="log")
-    cuts = np.arange(step, length + 1, step)
+    cuts = np.arange(step, min(length, k or length) + 1, step)
     return cuts[cuts > 1] if log == "log2_i" else cuts

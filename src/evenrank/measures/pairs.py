@@ -235,7 +235,7 @@ def overall_accuracy(counts: PairCounts) -> NDArray[np.float64]:
 
 
 def rank_equality(counts: PairCounts) -> NDArray[np.float64]:
-    """Compute FARE's rank equality error: pairs of two groups in which the group's item should stand higher and does not.
+    """Compute FARE's rank equality error: pairs of two groups whose item of the group should stand higher and does not.
 
     Parameters
     ----------
