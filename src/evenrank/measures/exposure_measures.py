@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.discounts import PATIENCE, STOP
-from evenrank.errors import ConfigError
 from evenrank.measures.entry import AT_EXPECTED, Measure
 from evenrank.measures.evaluation import Evaluation
 from evenrank.measures.exposure_shares import (
@@ -19,7 +18,7 @@ from evenrank.measures.exposure_shares import (
     item_expected_exposure,
 )
 from evenrank.measures.group_values import lowest_over_highest
-from evenrank.measures.lists import group_sums, query_sums
+from evenrank.measures.lists import group_sums
 
 BROWSING = {"discount": "rbp", "patience": PATIENCE, "stop": STOP}
 DIAZ = "Diaz et al. 2020"
@@ -64,10 +63,11 @@ def _ideal(ev: Evaluation, k: int | None) -> NDArray[np.float64]:
     patience = PATIENCE if options.patience is None else options.patience
     stop = STOP if options.stop is None else options.stop
     settings = {"discount": discount, "patience": patience, "stop": stop, "k": k, "among": options.among or "relevant"}
-    ideal: NDArray[np.float64] = ev.once(
-        ("ideal exposure", *settings.values()),
-        lambda: ideal_exposure(data.relevance, data.query_ptr, threshold=data.relevance_threshold, **settings),
-    )
+    key = ("ideal exposure", *settings.values())
+    if key not in ev.shared:
+        threshold = data.relevance_threshold
+        ev.shared[key] = ideal_exposure(data.relevance, data.query_ptr, threshold=threshold, **settings)
+    ideal: NDArray[np.float64] = ev.shared[key]
     return ideal
 
 
@@ -81,14 +81,14 @@ def _where_relevant(ev: Evaluation, values: ExpectedExposure, needed: bool) -> E
 def exposure_rates(ev: Evaluation, k: int | None, kind: str, *, pooled: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sums and units of the groups' rates, (q, G, models) and (q, G, 1), or without q.
 
-    Kinds: "items" is exposure per item, "merit" exposure per relevance, "impact" exposure times relevance per relevance.
+    Kinds: "items", exposure per item; "merit", exposure per relevance; "impact", exposure × relevance per relevance.
     """
     data, ptr = ev.data, ev.data.query_ptr
     weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
     exposure = ev.exposure(k).reshape(data.n_rows, -1)
     value = (data.relevance if kind == "impact" else 1.0) * weight
     unit = weight if kind == "items" else data.relevance * weight
-    units = ev.once(("units", kind == "items"), lambda: group_sums(unit[:, None], ev.membership, ptr))
+    units = group_sums(unit[:, None], ev.membership, ptr)
     weighted = exposure if np.ndim(value) == 0 or np.all(value == 1) else exposure * value[:, None]
     sums = group_sums(weighted, ev.membership, ptr)
     return (sums.sum(axis=0), units.sum(axis=0)) if pooled else (sums, units)

@@ -126,7 +126,9 @@ ITEM_MEASURES = (
         "0: all items have the same exposure; 1: one has it all",
         HOLISTIC,
     ),
-    _spread_measure("entropy", "high", entropy, "0 to ln n, n items", "ln n: all items have the same exposure", HOLISTIC),
+    _spread_measure(
+        "entropy", "high", entropy, "0 to ln n, n items", "ln n: all items have the same exposure", HOLISTIC
+    ),
     Measure(
         "aggregate_diversity",
         "needed",

@@ -95,9 +95,7 @@ def _prefix_measure(name: str, best: str, formula: OfCounts, k: str = "optional"
     options = {"target": "data", **about.pop("options", {})}
     needs = about.pop("needs", ("groups",))
     about = {"ties": AT_COUNTS, "reference": GEYIK, **about}
-    return Measure(
-        name, k, best, lambda ev, at: over_blocks(ev, at, formula), options=options, needs=needs, **about
-    )
+    return Measure(name, k, best, lambda ev, at: over_blocks(ev, at, formula), options=options, needs=needs, **about)
 
 
 PREFIX_MEASURES = (
