@@ -158,7 +158,7 @@ def largest_sum(
         possible = (s <= total) & (cut - s <= length - total) & (s <= cut)
         i = np.asarray(float(cut))
         gain = DIFFERENCES[name](np.minimum(s, cut), i, np.asarray(total, float), N) / LOGS[log](i)
-        best = np.where(possible, reached + gain, -np.inf)
+        best = np.add(reached, gain, out=np.full(best.shape, -np.inf), where=possible)
     return np.asarray(best.max(axis=1))
 
 

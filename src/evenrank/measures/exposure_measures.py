@@ -19,6 +19,7 @@ from evenrank.measures.exposure_shares import (
 )
 from evenrank.measures.group_values import lowest_over_highest
 from evenrank.measures.lists import group_sums
+from evenrank.notions import NOTIONS
 
 BROWSING = {"discount": "rbp", "patience": PATIENCE, "stop": STOP}
 DIAZ = "Diaz et al. 2020"
@@ -116,6 +117,9 @@ def _ratio(kind: str, name: str, alias: str, fair: str, reference: str) -> Measu
         ties="of expected exposure",
         needs=("groups",) if kind == "items" else ("groups", "relevance"),
         reference=reference,
+        notion=NOTIONS["demographic_parity"] if kind == "items" else None,
+        kind="ratio" if kind == "items" else "pooled",
+        value_of="exposure",
     )
 
 

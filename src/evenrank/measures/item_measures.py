@@ -151,6 +151,7 @@ ITEM_MEASURES = (
         ties="exact expectation, if lists break ties independently",
         needs=("items",),
         reference=f"{HOLISTIC}, average recommendation popularity",
+        kind="pooled",
     ),
     _attention_measure(
         "iaa",

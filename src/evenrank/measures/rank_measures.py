@@ -83,7 +83,7 @@ def _cut_point_measure(name: str, fair: str) -> Measure:
         "low",
         per_query,
         options={"step": STEP, "protected": None},
-        range="0 to 1",
+        range="0 to 1" + ("; above 1 possible with ties" if name == "rrd" else ""),
         fair=f"0: {fair}; 1 is the worst order of the list",
         ties=AT_COUNTS,
         needs=("groups", "protected"),
