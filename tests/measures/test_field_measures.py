@@ -464,11 +464,11 @@ def test_values_stay_in_their_range() -> None:
 
 
 def test_rrd_of_expected_counts_may_exceed_the_worst_order() -> None:
-    """Of two tied pairs above and one below, 5/3 of the first two are protected: odds of 5, and 1 at most in an order."""
-    groups, scores = list("aabab"), [1.0, 1.0, 1.0, 0.0, 0.0]
-    name = "rrd(step=2,protected=a)"
-    assert whole(scores, groups, name) > 1
-    assert whole([5.0, 4.0, 3.0, 2.0, 1.0], groups, name) <= 1
+    """Of 4 protected and 1 other tied item, 3.2 of the first four are protected: odds of 4. An order has odds of 3."""
+    groups = list("aaaabbbb")
+    name = "rrd(step=4,protected=a)"
+    assert whole([1.0] * 5 + [0.0] * 3, groups, name) == pytest.approx((3.2 / 0.8 - 4 / 4) / (3 / 1 - 4 / 4))
+    assert whole([8.0, 7.0, 6.0, 4.0, 5.0, 3.0, 2.0, 1.0], groups, name) == pytest.approx(1.0)
 
 
 def test_decimal_shares_are_meant_as_written() -> None:

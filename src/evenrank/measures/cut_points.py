@@ -24,7 +24,7 @@ Difference = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]], 
 
 
 def _share_gap(s: NDArray[Any], i: NDArray[Any], S: NDArray[Any], N: NDArray[Any]) -> NDArray[Any]:
-    return np.abs(s / i - S / N)
+    return np.asarray(np.abs(s / i - S / N))
 
 
 def _divergence(s: NDArray[Any], i: NDArray[Any], S: NDArray[Any], N: NDArray[Any]) -> NDArray[Any]:
@@ -34,15 +34,15 @@ def _divergence(s: NDArray[Any], i: NDArray[Any], S: NDArray[Any], N: NDArray[An
 def _odds(part: NDArray[Any], rest: NDArray[Any]) -> NDArray[Any]:
     """part / rest, with 0 for a fraction that has 0 above or below."""
     part, rest = np.broadcast_arrays(part, rest)
-    return np.divide(part, rest, out=np.zeros(part.shape), where=rest > 0)
+    return np.asarray(np.divide(part, rest, out=np.zeros(part.shape), where=rest > 0))
 
 
 def _odds_gap(s: NDArray[Any], i: NDArray[Any], S: NDArray[Any], N: NDArray[Any]) -> NDArray[Any]:
-    return np.abs(_odds(s, i - s) - _odds(S, N - S))
+    return np.asarray(np.abs(_odds(s, i - s) - _odds(S, N - S)))
 
 
 def _odds_shortfall(s: NDArray[Any], i: NDArray[Any], S: NDArray[Any], N: NDArray[Any]) -> NDArray[Any]:
-    return np.maximum(_odds(S, N - S) - _odds(s, i - s), 0)
+    return np.asarray(np.maximum(_odds(S, N - S) - _odds(s, i - s), 0))
 
 
 DIFFERENCES: dict[str, Difference] = {

@@ -63,7 +63,13 @@ def _ideal(ev: Evaluation, k: int | None) -> NDArray[np.float64]:
     discount = options.discount or "rbp"
     patience = PATIENCE if options.patience is None else options.patience
     stop = STOP if options.stop is None else options.stop
-    settings = {"discount": discount, "patience": patience, "stop": stop, "k": k, "among": options.among or "relevant"}
+    settings: dict[str, Any] = {
+        "discount": discount,
+        "patience": patience,
+        "stop": stop,
+        "k": k,
+        "among": options.among or "relevant",
+    }
     key = ("ideal exposure", *settings.values())
     if key not in ev.shared:
         threshold = data.relevance_threshold

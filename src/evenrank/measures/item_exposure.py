@@ -37,9 +37,9 @@ def item_totals(values: NDArray[Any], items: NDArray[np.int64], n_items: int) ->
     >>> item_totals(np.array([1.0, 0.5, 0.25]), np.array([2, 0, 2]), 3).tolist()
     [0.5, 0.0, 1.25]
     """
-    table = values.reshape(len(values), -1)
+    table = np.asarray(values, float).reshape(len(values), -1)
     sums = [np.bincount(items, table[:, model], n_items) for model in range(table.shape[1])]
-    return np.stack(sums, axis=1).reshape(n_items, *values.shape[1:])
+    return np.stack(sums, axis=1).astype(float, copy=False).reshape(n_items, *values.shape[1:])
 
 
 def gini(totals: ArrayLike, *, corrected: bool = False) -> NDArray[np.float64]:

@@ -113,7 +113,7 @@ def _top_k(ev: Evaluation, k: int | None) -> NDArray[np.float64]:
 
 def _shown(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """The share of each list's items that are in its top k."""
-    return query_sums(_top_k(ev, k), ev.data.query_ptr) / ev.as_column(ev.data.lengths)
+    return np.asarray(query_sums(_top_k(ev, k), ev.data.query_ptr) / ev.as_column(ev.data.lengths))
 
 
 ITEM_MEASURES = (

@@ -194,9 +194,9 @@ def _block_means(
     sums = np.stack(
         [np.bincount(key, member[:, group], length * count).reshape(length, count) for group in range(groups)], axis=1
     )
-    sizes = np.zeros(length * count, np.int64)
-    sizes[key] = size
-    sizes = sizes.reshape(length, count)
+    by_key = np.zeros(length * count, np.int64)
+    by_key[key] = size
+    sizes = by_key.reshape(length, count)
     start = np.maximum.accumulate(np.where(sizes > 0, np.arange(length)[:, None], 0), axis=0)
     means = sums / np.maximum(sizes, 1)[:, None]
     return np.asarray(np.take_along_axis(means, start[:, None], axis=0))

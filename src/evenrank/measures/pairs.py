@@ -220,7 +220,7 @@ def spread(values: NDArray[Any], least: int = 1) -> NDArray[np.float64]:
     highest = np.where(missing, -np.inf, values).max(axis=1, initial=-np.inf)
     lowest = np.where(missing, np.inf, values).min(axis=1, initial=np.inf)
     enough = (~missing).sum(axis=1) >= least
-    return np.subtract(highest, lowest, out=np.full(highest.shape, np.nan), where=enough)
+    return np.asarray(np.subtract(highest, lowest, out=np.full(highest.shape, np.nan), where=enough))
 
 
 def between_groups(table: NDArray[Any]) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,10 @@ def _pair_measure(
     )
 
 
+def _spread_of(counts: PairCounts, kind: str) -> NDArray[Any]:
+    return spread(marginal_accuracies(counts, kind), 2)
+
+
 PAIR_MEASURES = (
     _pair_measure(
         "pairwise_accuracy", overall_accuracy, "high", "½ is chance; 1: the more relevant item always stands higher"
@@ -199,7 +204,7 @@ PAIR_MEASURES = (
     *(
         _pair_measure(
             f"pairwise_{kind}_gap",
-            lambda counts, kind=kind: spread(marginal_accuracies(counts, kind), 2),
+            partial(_spread_of, kind=kind),
             "low",
             f"0: each group's more relevant items are ordered equally well against {others}",
         )
