@@ -19,6 +19,7 @@ BY_RANK: dict[str, Callable[[NDArray[Any], float], NDArray[Any]]] = {
     "log2_clipped": lambda rank, p: 1 / np.log2(np.maximum(rank, 2)),
     "rbp": lambda rank, p: p ** (rank - 1.0),
     "geometric": lambda rank, p: p * (1 - p) ** (rank - 1.0),
+    "none": lambda rank, p: np.ones(len(rank)),
 }
 ERR = "err"
 DISCOUNTS = (*BY_RANK, ERR)

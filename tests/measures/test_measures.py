@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 import oracles
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.measures import MEASURE_ALIASES, MEASURES, Options, measure, measure_names, parse_measure, selection_rates
+from evenrank.measures import (
+    MEASURE_ALIASES,
+    MEASURES,
+    Options,
+    measure,
+    measure_names,
+    parse_measure,
+    registry,
+    selection_rates,
+)
 from evenrank.measures import compute as module
 from evenrank.notions import violation
 from evenrank.ranking import Ranking
@@ -33,7 +42,8 @@ QUALITY: dict[str, Callable[..., float]] = {
     "recall": oracles.recall,
     "mrr": oracles.mrr,
 }
-EVERY = [f"{name}@{k}" for name in MEASURES for k in (1, 2, 4)] + ["ndcg", "mrr", "exposure_gap"]
+BASIC = [measure.name for measure in (*registry.QUALITY, *registry.GAPS)]
+EVERY = [f"{name}@{k}" for name in BASIC for k in (1, 2, 4)] + ["ndcg", "mrr", "exposure_gap"]
 
 
 def random_lists(seed: int, *, q: int = 30, ties: bool = False, groups: str = "ab", grades: int = 2) -> list[Query]:

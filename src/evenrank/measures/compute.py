@@ -41,6 +41,8 @@ def measure(
     stop: float | None = None,
     step: int | None = None,
     protected: Any = None,
+    among: str | None = None,
+    smoothing: float | None = None,
 ) -> dict[str, Any]:
     """Measure scores given in the caller's row order.
 
@@ -69,7 +71,7 @@ def measure(
         "linear" or "exponential" (2ʳ − 1), for NDCG.
     across : str
         How more than two groups are combined: "mean" over all pairs, or "max".
-    discount, target, patience, stop, step, protected : optional
+    discount, target, patience, stop, step, protected, among, smoothing : optional
         Options of the measures, see `Options`, for all of them that take the option; one in brackets goes first.
 
     Returns
@@ -89,9 +91,8 @@ def measure(
     choose(gain, GAINS, what="gain")
     choose(across, ACROSS, what="across")
     names = [measures] if isinstance(measures, str) else list(measures)
-    asked = chosen_options(
-        [parse_measure(name) for name in names], Options(discount, target, patience, stop, step, protected)
-    )
+    common = Options(discount, target, patience, stop, step, protected, among, smoothing)
+    asked = chosen_options([parse_measure(name) for name in names], common)
     stored = data.to_stored(scores, samples=True)
     shared: dict[Any, Any] = {}
 

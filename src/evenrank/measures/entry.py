@@ -28,7 +28,7 @@ class Measure:
     name : str
         Its full name.
     k : str
-        Whether the cut-off is "needed" or "optional".
+        Whether the cut-off is "needed" or "optional", or there is "none".
     best : str
         The better end: "high" or "low".
     per_query : callable

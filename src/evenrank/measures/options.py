@@ -14,6 +14,7 @@ from evenrank.errors import ConfigError
 from evenrank.row_checks import as_array, as_floats
 
 TARGETS = ("data", "all", "relevant", "equal")
+AMONG = ("relevant", "all")
 SUM_ERROR = 1e-6  # shares are often written with a few digits
 
 
@@ -21,7 +22,7 @@ class GroupShares(tuple[tuple[Any, float], ...]):
     """Shares by group label, in the order given."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Options:
     """What can be chosen about a measure; None is the measure's own choice.
 
@@ -29,7 +30,7 @@ class Options:
     ----------
     discount : str or None
         The attention that rank j gets: "log2", 1 / log2(1 + j); "log2_clipped", 1 / log2(max(j, 2)); "rbp", p^(j − 1);
-        "geometric", p (1 − p)^(j − 1); "err", p^(j − 1) (1 − u)^(relevant items above).
+        "geometric", p (1 − p)^(j − 1); "err", p^(j − 1) (1 − u)^(relevant items above); "none", 1 for every rank.
     target : str, mapping, array or None
         The shares that groups should have: "data", those of the list (of all rows, for a measure of all lists
         together); "all", those of all rows; "relevant", those of the list's relevant rows; "equal"; group → share; or
@@ -42,11 +43,15 @@ class Options:
         Every how many ranks a list is looked at.
     protected : Any
         The label of the protected group.
+    among : str or None
+        Whose exposure counts: that of "relevant" rows, or of "all".
+    smoothing : float or None
+        What is added to each group's count, at least 0.
 
     Examples
     --------
     >>> Options.of("target=equal, discount=rbp, patience=0.8")
-    Options(discount='rbp', target='equal', patience=0.8, stop=None, step=None, protected=None)
+    Options(discount='rbp', target='equal', patience=0.8)
     >>> str(Options(target={"a": 0.25, "b": 0.75}, step=5))
     'target=a:0.25/b:0.75,step=5'
     """
@@ -57,6 +62,8 @@ class Options:
     stop: float | None = None
     step: int | None = None
     protected: Any = None
+    among: str | None = None
+    smoothing: float | None = None
 
     def __post_init__(self) -> None:
         if self.discount is not None:
@@ -69,6 +76,10 @@ class Options:
             check_number(self.stop, "stop", least=0, most=1)
         if self.step is not None:
             check_number(self.step, "step", least=1, whole=True)
+        if self.among is not None:
+            choose(self.among, AMONG, what="among")
+        if self.smoothing is not None:
+            check_number(self.smoothing, "smoothing", least=0)
 
     @classmethod
     def of(cls, text: str) -> Options:
@@ -100,6 +111,9 @@ class Options:
         """Give the options that are not None, by name."""
         return {name: value for name in OPTIONS if (value := getattr(self, name)) is not None}
 
+    def __repr__(self) -> str:
+        return f"Options({', '.join(f'{name}={value!r}' for name, value in self.given().items())})"
+
     def __str__(self) -> str:
         return ",".join(f"{name}={_written(value)}" for name, value in self.given().items())
 
@@ -124,7 +138,7 @@ def _target(text: str) -> Any:
     return {label.strip(): _number(share.strip()) for label, _, share in pairs}
 
 
-_READ = {"target": _target, "patience": _number, "stop": _number, "step": _number}
+_READ = {"target": _target, "patience": _number, "stop": _number, "step": _number, "smoothing": _number}
 
 
 def _written(value: Any) -> str:

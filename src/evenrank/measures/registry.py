@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 from evenrank.errors import ConfigError
 from evenrank.measures.entry import AT_EXPECTED, Measure
 from evenrank.measures.evaluation import Evaluation
+from evenrank.measures.exposure_measures import EXPOSURE_MEASURES
 from evenrank.measures.formulas import gap_per_query, mrr, ndcg, precision, rates_of, ratio, recall
+from evenrank.measures.item_measures import ITEM_MEASURES
 from evenrank.measures.options import Options
+from evenrank.measures.rank_measures import PAIR_MEASURES, PREFIX_MEASURES
 from evenrank.notions import ALIASES, NOTIONS, Notion, gamma_of
 
+CUT_OFF = {"needed": "@k", "optional": "[@k]", "none": ""}
 PAPER = "the paper, definition {}"
 
 
@@ -109,7 +113,10 @@ GAPS = (
 )
 
 # Families of measures keep their entries beside their formulas and are listed here.
-MEASURES = {measure.name: measure for measure in (*QUALITY, *GAPS)}
+MEASURES = {
+    measure.name: measure
+    for measure in (*QUALITY, *GAPS, *EXPOSURE_MEASURES, *PREFIX_MEASURES, *PAIR_MEASURES, *ITEM_MEASURES)
+}
 MEASURE_ALIASES = {m.alias: m.name for m in MEASURES.values() if m.alias} | ALIASES
 
 
@@ -160,7 +167,7 @@ def parse_measure(text: str) -> Asked:
     name = (name or "").strip().lower()
     name = MEASURE_ALIASES.get(name, name)
     if name not in MEASURES:
-        known = ", ".join(f"{m.name}{'@k' if m.k == 'needed' else '[@k]'}" for m in MEASURES.values())
+        known = ", ".join(f"{m.name}{CUT_OFF[m.k]}" for m in MEASURES.values())
         raise ConfigError(f"measure must be one of {known}; got {text!r}.")
     measure = MEASURES[name]
     options = Options.of(inside or "")
@@ -170,6 +177,8 @@ def parse_measure(text: str) -> Asked:
             head, bracket, rest = str(text).strip().partition("(")
             raise ConfigError(f"measure {text!r} needs a cut-off, as in '{head}@5{bracket}{rest}'.")
         return Asked(measure, None, options)
+    if measure.k == "none":
+        raise ConfigError(f"measure {measure.name!r} is one of whole lists and has no cut-off; got {text!r}.")
     cut = at[1:].strip()
     if not cut.isdecimal() or int(cut) < 1:
         raise ConfigError(f"k in {text!r} must be a whole number ≥ 1; got {cut!r}.")

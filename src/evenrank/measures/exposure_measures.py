@@ -1,0 +1,192 @@
+"""Measures of the groups' exposure, by name: AWRF, expected exposure, and ratios of exposure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.discounts import PATIENCE, STOP
+from evenrank.measures.entry import AT_EXPECTED, Measure
+from evenrank.measures.evaluation import Evaluation
+from evenrank.measures.exposure_shares import (
+    ExpectedExposure,
+    awrf,
+    group_expected_exposure,
+    ideal_exposure,
+    item_expected_exposure,
+)
+from evenrank.measures.group_values import lowest_over_highest
+from evenrank.measures.lists import group_sums
+from evenrank.notions import NOTIONS
+
+BROWSING = {"discount": "rbp", "patience": PATIENCE, "stop": STOP}
+DIAZ = "Diaz et al. 2020"
+
+
+def group_exposure(ev: Evaluation, k: int | None, among: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """Sum the exposure of each group of each query, (q, G) or (q, G, models); of some rows only with ``among``."""
+    member = ev.membership if among is None else ev.membership * among[:, None]
+    return group_sums(ev.exposure(k), member, ev.data.query_ptr)
+
+
+def awrf_of(ev: Evaluation, k: int | None) -> NDArray[Any]:
+    """AWRF of each query; NaN where no item of known group has exposure, or where there is no target."""
+    return awrf(group_exposure(ev, k), ev.target_shares())
+
+
+def expected_exposure(ev: Evaluation, k: int | None) -> ExpectedExposure:
+    """Expected exposure of the groups of each query; NaN where nothing is relevant, if relevance counts.
+
+    Without a target it is the exposure that groups have if lists stand by relevance (the browsing models of expeval).
+    Target shares are of the exposure of the first k ranks of the list (task 2 of the TREC track).
+    """
+    data, options = ev.data, ev.options
+    relevant_only = options.among != "all"
+    exposure = group_exposure(ev, k, data.relevant if relevant_only else None)
+    if options.target is None:
+        wanted = group_sums(_ideal(ev, k), ev.membership, data.query_ptr)
+    else:
+        in_list = np.concatenate([[0.0], np.cumsum(ev.weights(k))])[data.lengths]
+        wanted = ev.target_shares() * in_list[:, None]
+    return _where_relevant(ev, group_expected_exposure(exposure, wanted), relevant_only or options.target is None)
+
+
+def item_exposure(ev: Evaluation, k: int | None) -> ExpectedExposure:
+    """Expected exposure of the items of each query; NaN where nothing is relevant."""
+    return _where_relevant(ev, item_expected_exposure(ev.exposure(k), _ideal(ev, k), ev.data.query_ptr), needed=True)
+
+
+def _ideal(ev: Evaluation, k: int | None) -> NDArray[np.float64]:
+    options, data = ev.options, ev.data
+    discount = options.discount or "rbp"
+    patience = PATIENCE if options.patience is None else options.patience
+    stop = STOP if options.stop is None else options.stop
+    settings: dict[str, Any] = {
+        "discount": discount,
+        "patience": patience,
+        "stop": stop,
+        "k": k,
+        "among": options.among or "relevant",
+    }
+    key = ("ideal exposure", *settings.values())
+    if key not in ev.shared:
+        threshold = data.relevance_threshold
+        ev.shared[key] = ideal_exposure(data.relevance, data.query_ptr, threshold=threshold, **settings)
+    ideal: NDArray[np.float64] = ev.shared[key]
+    return ideal
+
+
+def _where_relevant(ev: Evaluation, values: ExpectedExposure, needed: bool) -> ExpectedExposure:
+    if not needed:
+        return values
+    some = ev.as_column(ev.relevant_per_query > 0)
+    return ExpectedExposure(*(np.where(some, part, np.nan) for part in values))
+
+
+def exposure_rates(ev: Evaluation, k: int | None, kind: str, *, pooled: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sums and units of the groups' rates, (q, G, models) and (q, G, 1), or without q.
+
+    Kinds: "items", exposure per item; "merit", exposure per relevance; "impact", exposure × relevance per relevance.
+    """
+    data, ptr = ev.data, ev.data.query_ptr
+    weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
+    exposure = ev.exposure(k).reshape(data.n_rows, -1)
+    value = (data.relevance if kind == "impact" else 1.0) * weight
+    unit = weight if kind == "items" else data.relevance * weight
+    units = group_sums(unit[:, None], ev.membership, ptr)
+    weighted = exposure if np.ndim(value) == 0 or np.all(value == 1) else exposure * value[:, None]
+    sums = group_sums(weighted, ev.membership, ptr)
+    return (sums.sum(axis=0), units.sum(axis=0)) if pooled else (sums, units)
+
+
+def _ratio(kind: str, name: str, alias: str, fair: str, reference: str) -> Measure:
+    def pooled(ev: Evaluation, k: int | None) -> NDArray[Any]:
+        value = lowest_over_highest(*exposure_rates(ev, k, kind, pooled=True))
+        return value if ev.ranking.first.ndim > 1 else value[0]
+
+    def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
+        value = lowest_over_highest(*exposure_rates(ev, k, kind, pooled=False))
+        return value if ev.ranking.first.ndim > 1 else value[:, 0]
+
+    return Measure(
+        name,
+        "optional",
+        "high",
+        per_query,
+        pooled,
+        alias,
+        options={"discount": "log2", "patience": PATIENCE, "stop": STOP},
+        range="0 to 1",
+        fair=fair,
+        ties="of expected exposure",
+        needs=("groups",) if kind == "items" else ("groups", "relevance"),
+        reference=reference,
+        notion=NOTIONS["demographic_parity"] if kind == "items" else None,
+        kind="ratio" if kind == "items" else "pooled",
+        value_of="exposure",
+    )
+
+
+def _expected(name: str, part: str, best: str, fair: str, *, of_items: bool) -> Measure:
+    compute = item_exposure if of_items else expected_exposure
+    return Measure(
+        name,
+        "optional",
+        best,
+        lambda ev, k: getattr(compute(ev, k), part),
+        alias="" if of_items else name.replace("_", ""),
+        options=BROWSING if of_items else {**BROWSING, "target": None, "among": "relevant"},
+        range="0 and above",
+        fair=fair,
+        ties=AT_EXPECTED if part != "relevance" else "exact expectation",
+        needs=("relevance",) if of_items else ("groups", "relevance"),
+        reference=DIAZ if of_items else f"{DIAZ}; TREC Fair Ranking 2021/22, task 2",
+    )
+
+
+EXPOSURE_MEASURES = (
+    Measure(
+        "awrf",
+        "optional",
+        "high",
+        awrf_of,
+        options={"discount": "log2_clipped", "patience": PATIENCE, "stop": STOP, "target": "data"},
+        range="1 − ln 2 (0.307) to 1",
+        fair="1: the groups' shares of exposure are the target's",
+        ties=AT_EXPECTED,
+        needs=("groups",),
+        reference="TREC Fair Ranking 2021/22, task 1",
+    ),
+    *(
+        _expected(prefix + name, part, best, fair, of_items=bool(prefix))
+        for prefix in ("", "item_")
+        for name, part, best, fair in (
+            ("ee_l", "loss", "low", "0: everybody has the target's exposure"),
+            ("ee_d", "disparity", "low", "no fair value; the lower, the more even"),
+            ("ee_r", "relevance", "high", "no fair value; the higher, the more exposure goes where it is due"),
+        )
+    ),
+    _ratio(
+        "items",
+        "exposure_ratio",
+        "",
+        "1: an item of each group gets the same exposure on average (lowest group over highest)",
+        "Singh and Joachims 2018; FairRankTune EXP",
+    ),
+    _ratio(
+        "merit",
+        "dtr",
+        "treatment_ratio",
+        "1: the groups get the same exposure per relevance (lowest over highest)",
+        "Singh and Joachims 2018, disparate treatment ratio; FairRankTune EXPU",
+    ),
+    _ratio(
+        "impact",
+        "dir",
+        "impact_ratio",
+        "1: the groups get the same exposure of relevant items per relevance (lowest over highest)",
+        "Singh and Joachims 2018, disparate impact ratio; FairRankTune EXPRU",
+    ),
+)

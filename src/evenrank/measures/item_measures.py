@@ -1,0 +1,170 @@
+"""Measures of how exposure is spread over items, by name: Gini, entropy, diversity, inequity of attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenrank.discounts import PATIENCE, STOP
+from evenrank.measures.entry import AT_EXPECTED, Measure
+from evenrank.measures.evaluation import Evaluation, divide
+from evenrank.measures.item_exposure import (
+    aggregate_diversity,
+    attention_difference,
+    average_popularity,
+    entropy,
+    gini,
+    inequity_of_attention,
+    item_totals,
+)
+from evenrank.measures.lists import group_sums, list_blocks, query_sums
+
+LENSKIT = "LensKit 2025, ExposureGini"
+HOLISTIC = "holisticai"
+BIEGA = "Biega et al. 2018"
+
+
+def _spread_measure(
+    name: str, best: str, formula: Callable[[NDArray[Any]], NDArray[Any]], range: str, fair: str, reference: str
+) -> Measure:
+    def pooled(ev: Evaluation, k: int | None) -> NDArray[Any]:
+        return formula(item_totals(ev.exposure(k), *ev.items))
+
+    def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
+        exposure = ev.exposure(k)
+        out = np.empty((ev.data.n_queries, *exposure.shape[1:]))
+        for block in list_blocks(ev.data.query_ptr, exposure[0].size):
+            lists = exposure[block.rows].reshape(len(block.queries), block.length, *exposure.shape[1:])
+            out[block.queries] = formula(np.moveaxis(lists, 1, 0))
+        return out
+
+    return Measure(
+        name,
+        "optional",
+        best,
+        per_query,
+        pooled,
+        options={"discount": "log2", "patience": PATIENCE, "stop": STOP},
+        range=range,
+        fair=fair,
+        ties=AT_EXPECTED,
+        needs=("items",),
+        reference=reference,
+    )
+
+
+def iaa_per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
+    """Inequity of attention of each query alone; NaN where nothing is relevant."""
+    difference = attention_difference(ev.exposure(k), ev.data.relevance, ev.data.query_ptr)
+    return query_sums(np.abs(difference), ev.data.query_ptr)
+
+
+def iaa_pooled(ev: Evaluation, k: int | None) -> NDArray[Any]:
+    """Inequity of attention amortised over the queries in which something is relevant, per such query."""
+    return _amortised(ev, k, *ev.items)
+
+
+def group_iaa_per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
+    """Inequity of the groups' attention in each query alone; NaN where nothing is relevant."""
+    difference = attention_difference(ev.exposure(k), ev.data.relevance, ev.data.query_ptr)
+    return np.asarray(np.abs(group_sums(difference, ev.membership, ev.data.query_ptr)).sum(axis=1))
+
+
+def group_iaa_pooled(ev: Evaluation, k: int | None) -> NDArray[Any]:
+    """Inequity of the groups' attention amortised over queries, per query in which something is relevant."""
+    difference = attention_difference(ev.exposure(k), ev.data.relevance, ev.data.query_ptr)
+    total = ev.membership.T @ np.where(np.isnan(difference), 0.0, difference)
+    return divide(np.abs(total).sum(axis=0), _counted(ev))
+
+
+def _amortised(ev: Evaluation, k: int | None, items: NDArray[np.int64], n_items: int) -> NDArray[Any]:
+    data = ev.data
+    total = inequity_of_attention(ev.exposure(k), data.relevance, data.query_ptr, items, n_items)
+    return divide(total, _counted(ev))
+
+
+def _counted(ev: Evaluation) -> NDArray[Any]:
+    return np.asarray((query_sums(ev.data.relevance, ev.data.query_ptr) > 0).sum())
+
+
+def _attention_measure(name: str, per_query: Any, pooled: Any, needs: tuple[str, ...], fair: str) -> Measure:
+    return Measure(
+        name,
+        "optional",
+        "low",
+        per_query,
+        pooled,
+        options={"discount": "geometric", "patience": PATIENCE, "stop": STOP},
+        range="0 to 2",
+        fair=fair,
+        ties=AT_EXPECTED,
+        needs=needs,
+        reference=BIEGA,
+    )
+
+
+def _top_k(ev: Evaluation, k: int | None) -> NDArray[np.float64]:
+    assert k is not None
+    return ev.top(k)
+
+
+def _shown(ev: Evaluation, k: int | None) -> NDArray[Any]:
+    """The share of each list's items that are in its top k."""
+    return np.asarray(query_sums(_top_k(ev, k), ev.data.query_ptr) / ev.as_column(ev.data.lengths))
+
+
+ITEM_MEASURES = (
+    _spread_measure("gini", "low", gini, "0 to (n − 1)/n, n items", "0: all items have the same exposure", LENSKIT),
+    _spread_measure(
+        "gini_corrected",
+        "low",
+        lambda totals: gini(totals, corrected=True),
+        "0 to 1",
+        "0: all items have the same exposure; 1: one has it all",
+        HOLISTIC,
+    ),
+    _spread_measure(
+        "entropy", "high", entropy, "0 to ln n, n items", "ln n: all items have the same exposure", HOLISTIC
+    ),
+    Measure(
+        "aggregate_diversity",
+        "needed",
+        "high",
+        _shown,
+        lambda ev, k: aggregate_diversity(_top_k(ev, k), *ev.items),
+        range="0 to 1",
+        fair="1: every item is in some top k",
+        ties="exact expectation, if lists break ties independently",
+        needs=("items",),
+        reference=HOLISTIC,
+    ),
+    Measure(
+        "average_popularity",
+        "needed",
+        "low",
+        lambda ev, k: average_popularity(_top_k(ev, k), *ev.items, ev.data.query_ptr),
+        range="1 to the number of lists",
+        fair="no fair value; low: lists show items that others do not",
+        ties="exact expectation, if lists break ties independently",
+        needs=("items",),
+        reference=f"{HOLISTIC}, average recommendation popularity",
+        kind="pooled",
+    ),
+    _attention_measure(
+        "iaa",
+        iaa_per_query,
+        iaa_pooled,
+        ("items", "relevance"),
+        "0: over all lists, every item's share of attention is its share of relevance",
+    ),
+    _attention_measure(
+        "group_iaa",
+        group_iaa_per_query,
+        group_iaa_pooled,
+        ("groups", "relevance"),
+        "0: over all lists, every group's share of attention is its share of relevance",
+    ),
+)

@@ -1,0 +1,255 @@
+"""What measures of many lists share: blocks of lists of one length, sums over groups, and counts of the first ranks.
+
+Rows stand in stored order, bounded by ``ptr``; a table of rows has the models as its last axis. Groups are a
+*membership*, (n, G): 0 and 1 for labels, shares for soft groups, all 0 for a row of unknown group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenrank.discounts import ERR, PATIENCE, STOP, discount_sums
+from evenrank.errors import DataError
+
+CELLS = 1 << 17  # of a table that is worked on at a time, so that it stays in the processor's cache
+
+
+class Block(NamedTuple):
+    """Some queries of one length.
+
+    Attributes
+    ----------
+    queries : ndarray
+        Their numbers, (c,).
+    rows : slice or ndarray
+        Their rows, of which there are c · length, one query after the other.
+    length : int
+        The number of items of each.
+    """
+
+    queries: NDArray[np.int64]
+    rows: Any
+    length: int
+
+
+def list_blocks(ptr: NDArray[np.int64], width: int = 1) -> Iterator[Block]:
+    """Go through queries of one length, a few at a time; ``width`` is the number of values held per row."""
+    lengths = np.diff(ptr)
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        queries = np.flatnonzero(lengths == length)
+        step = max(1, CELLS // (length * width))
+        for start in range(0, len(queries), step):
+            chunk = queries[start : start + step]
+            begin, end = ptr[chunk[0]], ptr[chunk[-1]] + length
+            together = end - begin == len(chunk) * length
+            rows: Any = slice(begin, end) if together else (ptr[chunk][:, None] + np.arange(length)).ravel()
+            yield Block(chunk, rows, length)
+
+
+def one_hot(group: ArrayLike, n_groups: int) -> NDArray[np.bool_]:
+    """Turn labels into a membership.
+
+    Parameters
+    ----------
+    group : array-like
+        Group numbers from 0, (n,); -1 is unknown.
+    n_groups : int
+        The number of groups, G.
+
+    Returns
+    -------
+    ndarray
+        (n, G).
+
+    Examples
+    --------
+    >>> one_hot([1, -1], 2).tolist()
+    [[False, True], [False, False]]
+    """
+    return np.asarray(np.asarray(group)[:, None] == np.arange(n_groups))
+
+
+def joint_membership(dimensions: Sequence[ArrayLike]) -> NDArray[np.float64]:
+    """Combine memberships in several dimensions into one, whose categories are all combinations.
+
+    Parameters
+    ----------
+    dimensions : sequence of array-like
+        One membership per dimension, (n, C_d).
+
+    Returns
+    -------
+    ndarray
+        Products of the dimensions' shares, (n, Π C_d); the last dimension varies fastest.
+
+    Examples
+    --------
+    >>> joint_membership([[[1, 0]], [[0.5, 0.25, 0.25]]]).tolist()
+    [[0.5, 0.25, 0.25, 0.0, 0.0, 0.0]]
+    """
+    joint = np.asarray(dimensions[0], float)
+    for other in dimensions[1:]:
+        joint = (joint[:, :, None] * np.asarray(other, float)[:, None, :]).reshape(len(joint), -1)
+    return joint
+
+
+def group_sums(values: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum row values over each group of each query.
+
+    Parameters
+    ----------
+    values : ndarray
+        (n,) or (n, models).
+    membership : ndarray
+        (n, G).
+    ptr : ndarray
+        The bounds of the queries, (q + 1,).
+
+    Returns
+    -------
+    ndarray
+        (q, G) or (q, G, models).
+
+    Examples
+    --------
+    >>> group_sums(np.array([1.0, 0.5, 0.25]), one_hot([0, 1, 0], 2), np.array([0, 3])).tolist()
+    [[1.25, 0.5]]
+    """
+    table = values.reshape(len(values), -1)
+    models, groups = table.shape[1], membership.shape[1]
+    out = np.zeros((len(ptr) - 1, groups, models))
+    for block in list_blocks(ptr, models + groups):
+        shape = (len(block.queries), block.length)
+        member = membership[block.rows].reshape(*shape, groups)
+        rows = table[block.rows].reshape(*shape, models)
+        out[block.queries] = np.einsum("clg,clm->cgm", member.astype(float), rows)
+    return out.reshape(len(out), groups, *values.shape[1:])
+
+
+def column(row_values: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
+    """Shape one value per row, (n,), so that it broadcasts over a table (n, …)."""
+    return row_values.reshape(-1, *(1,) * (like.ndim - 1))
+
+
+def query_sums(values: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[Any]:
+    """Sum row values, (n, …), over each query."""
+    return np.asarray(np.add.reduceat(values, ptr[:-1], axis=0))
+
+
+def prefix_counts(
+    first: NDArray[Any], size: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """Count each group among the first 1, 2, … ranks, expected over random tie-breaking.
+
+    Parameters
+    ----------
+    first, size : ndarray
+        The places of `evenrank.ranking.Ranking`, (n, models).
+    membership : ndarray
+        (n, G).
+    ptr : ndarray
+        The bounds of the queries, (q + 1,).
+
+    Yields
+    ------
+    queries : ndarray
+        The numbers of some queries of one length, (c,).
+    counts : ndarray
+        (length, G, c, models).
+    """
+    models, groups = first.shape[1], membership.shape[1]
+    untied = bool(size.max(initial=1) == 1)
+    for block in list_blocks(ptr, models * groups):
+        shape = (len(block.queries), block.length, models)
+        place, lists = _places(first, block, shape)
+        at_rank = np.zeros((block.length, groups, shape[0] * models))
+        member = membership[block.rows]
+        if untied:
+            rows = np.repeat(np.arange(len(member)), models)
+            at_rank[place, :, lists] = member[rows]
+        else:
+            sizes = size[block.rows].reshape(-1)
+            at_rank[:] = _block_means(place, lists, sizes, np.repeat(member, models, axis=0), at_rank.shape)
+        np.cumsum(at_rank, axis=0, out=at_rank)
+        yield block.queries, at_rank.reshape(block.length, groups, shape[0], models)
+
+
+def _places(first: NDArray[Any], block: Block, shape: tuple[int, int, int]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The place and the list of each row and model of a block, as flat arrays; a list is a query of a model."""
+    count, length, models = shape
+    lists = np.arange(count * models).reshape(count, 1, models)
+    return first[block.rows].reshape(-1), np.broadcast_to(lists, (count, length, models)).reshape(-1)
+
+
+def _block_means(
+    place: NDArray[Any], lists: NDArray[Any], size: NDArray[Any], member: NDArray[Any], shape: tuple[int, int, int]
+) -> NDArray[np.float64]:
+    """What stands at each rank, (length, G, lists): the mean of the tied items that share it."""
+    length, groups, count = shape
+    key = place.astype(np.int64) * count + lists
+    sums = np.stack(
+        [np.bincount(key, member[:, group], length * count).reshape(length, count) for group in range(groups)], axis=1
+    )
+    by_key = np.zeros(length * count, np.int64)
+    by_key[key] = size
+    sizes = by_key.reshape(length, count)
+    start = np.maximum.accumulate(np.where(sizes > 0, np.arange(length)[:, None], 0), axis=0)
+    means = sums / np.maximum(sizes, 1)[:, None]
+    return np.asarray(np.take_along_axis(means, start[:, None], axis=0))
+
+
+def ranked_exposure(
+    rankings: Sequence[ArrayLike],
+    n_items: int,
+    *,
+    discount: str = "log2",
+    patience: float = PATIENCE,
+    stop: float = STOP,
+    relevant: ArrayLike | None = None,
+    k: int | None = None,
+) -> NDArray[np.float64]:
+    """Compute each item's mean exposure over rankings of one query that are given as orders.
+
+    Parameters
+    ----------
+    rankings : sequence of array-like
+        Item numbers from 0, best first. An item that is not ranked gets no exposure; -1 takes a rank and is no item.
+    n_items : int
+        The number of items.
+    discount : str
+        The exposure of a rank, as in `evenrank.measures.Options`.
+    patience, stop : float
+        The p and u of discounts.
+    relevant : array-like, optional
+        Which items are relevant, (n_items,); the discount "err" needs it.
+    k : int, optional
+        The exposure is 0 below this rank.
+
+    Returns
+    -------
+    ndarray
+        (n_items,).
+
+    Examples
+    --------
+    >>> ranked_exposure([[2, 0], [0, 2]], 3, discount="rbp", patience=0.5).tolist()
+    [0.75, 0.0, 0.75]
+    """
+    exposure = np.zeros(n_items)
+    if discount == ERR and relevant is None:
+        raise DataError("discount 'err' needs relevant=, one truth value per item; got none.")
+    for ranking in rankings:
+        items = np.asarray(ranking, np.int64).ravel()
+        if len(items) and not -1 <= items.min() <= items.max() < n_items:
+            raise DataError(f"a ranking holds item numbers in 0…{n_items - 1} or -1; got {items.min()}…{items.max()}.")
+        name = "rbp" if discount == ERR else discount
+        weight = np.diff(discount_sums(len(items), k, name, patience))
+        if discount == ERR:
+            stops = np.asarray(relevant, bool)[items] & (items >= 0)
+            weight = weight * (1 - stop) ** (np.cumsum(stops) - stops)
+        np.add.at(exposure, items[items >= 0], weight[items >= 0])
+    return exposure / max(len(rankings), 1)
