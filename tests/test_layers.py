@@ -25,6 +25,7 @@ LAYERS = [
         "query_sums",
         "cell_rows",
         "statistic",
+        "interval_ends",
         "intervals",
         "inference",
         "spread",

@@ -17,6 +17,7 @@ _NAMES = {
     "read": "io",
     "measure": "measures",
     "MeasureAt": "measures",
+    "Measure": "measures",
     "Options": "measures",
     "measures_table": "measures",
     "selection_rates": "measures",

@@ -44,6 +44,7 @@ from evenrank.linear.path import FairnessPath as FairnessPath
 from evenrank.linear.path import fairness_path as fairness_path
 from evenrank.linear.ranker import FairLinearRanker as FairLinearRanker
 from evenrank.linear.strengths import strength_grid as strength_grid
+from evenrank.measures import Measure as Measure
 from evenrank.measures import MeasureAt as MeasureAt
 from evenrank.measures import Options as Options
 from evenrank.measures import measure as measure

@@ -13,7 +13,7 @@ moves are summed query by query; the others may move it either way, and count in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.intervals import check_confidence
-from evenrank.measures import Asked, parse_measure
+from evenrank.measures import Asked, MeasureLike, ask, ask_all, listed_measures
 from evenrank.notions import Notion
 from evenrank.rounding import beyond_rounding, rounding
 from evenrank.spread import Clustered, Spread, Tests, cluster_codes, pair_functions
@@ -141,7 +141,7 @@ def compare(
     a: ArrayLike,
     b: ArrayLike,
     data: RankingData,
-    measures: Sequence[str],
+    measures: Iterable[MeasureLike] | MeasureLike,
     *,
     confidence: float = 0.95,
     across: str = "mean",
@@ -159,8 +159,8 @@ def compare(
         The scores of each ranking, (n,), in the caller's row order.
     data : RankingData
         The rows that the scores are of.
-    measures : sequence of str
-        The measures, such as ["eop@3", "ndcg@3"].
+    measures : sequence of str, Notion or callable
+        The measures, such as ["eop@3", "ndcg@3"], and ones of your own, as in `measure`.
     confidence : float
         Between 0 and 1, ends excluded.
     across : str
@@ -186,11 +186,12 @@ def compare(
     ('over 25', 'over 25')
     """
     check_confidence(confidence)
-    names = [measures] if isinstance(measures, str) else list(measures)
+    ask_all(measures)
+    asked = [ask(measure) for measure in listed_measures(measures)]
     pair = _Pair(a, b, data, across, cluster, 1 - confidence)
     if data.n_queries < 2:
         raise DataError(f"a comparison over queries needs at least two; the data has {data.n_queries}.")
-    lines = [pair.compared(name) for name in names]
+    lines = [pair.compared(*each) for each in asked]
     adjusted = holm(np.array([line.p_value for line in lines]))
     every = [gap for line in lines for gap in line.pairs]
     moved = iter(holm(np.array([gap.p_value for gap in every])).tolist())
@@ -217,8 +218,7 @@ class _Pair:
         self.codes = cluster_codes(cluster, data)
         self._cells: dict[Notion, tuple[CellRows, list[Clustered]]] = {}
 
-    def compared(self, name: str) -> Comparison:
-        asked = parse_measure(name)
+    def compared(self, name: str, asked: Asked) -> Comparison:
         notion = compared_notion(asked, name)
         return self._quality(name, asked) if notion is None else self._gap(name, asked, notion)
 

@@ -23,7 +23,7 @@ from evenrank.cell_rows import CellRows
 from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
-from evenrank.measures import parse_measure
+from evenrank.measures import MeasureLike, ask
 from evenrank.spread import Array, cluster_codes
 from evenrank.statistic import RankedQueries
 from evenrank.wording import quoted
@@ -262,7 +262,7 @@ def _smallest(precision: Precision, power: float, alpha: float) -> float:
 def noticeable(
     scores: ArrayLike,
     data: RankingData,
-    measure: str,
+    measure: MeasureLike,
     gap: float = 0.05,
     *,
     power: float = 0.8,
@@ -279,7 +279,7 @@ def noticeable(
         (n,), in the caller's row order.
     data : RankingData
         The rows that the scores are of.
-    measure : str
+    measure : str, Notion or callable
         A gap such as "eop@3" or "exposure_gap@3".
     gap : float
         The gap that should be noticed, between 0 and 1.
@@ -312,9 +312,9 @@ def noticeable(
     check_number(confidence, "confidence", above=0, below=1)
     check_number(tests, "tests", least=1, whole=True)
     choose(scope, SCOPES, what="scope")
-    asked = parse_measure(measure)
+    name, asked = ask(measure)
     if asked.measure.kind != "gap" or asked.measure.notion is None:
-        raise ConfigError(f"a plan is for violations and exposure gaps; got {measure!r}.")
+        raise ConfigError(f"a plan is for violations and exposure gaps; got {name!r}.")
     ranked = RankedQueries(scores, data)
     codes = [code[data.query_ptr[:-1]][data.sorted_queries] for code in cluster_codes(cluster, data, cross=False)]
     notion = asked.measure.notion
@@ -338,7 +338,7 @@ def noticeable(
         between = (names[i % groups], names[j % groups])
         plans.append(
             Noticeable(
-                measure, scope, stratum, *between, data.n_queries, gap, power, now, needed, smallest, confidence, tests
+                name, scope, stratum, *between, data.n_queries, gap, power, now, needed, smallest, confidence, tests
             )
         )
     return plans

@@ -14,10 +14,9 @@ from evenrank.cell_rows import CellRows
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.measures import Asked, Evaluation, parse_measure
+from evenrank.measures import Asked, Evaluation, MeasureLike, ask
 from evenrank.notions import Notion
 from evenrank.query_sums import BLOCK, Sums, Weights
-from evenrank.ranking import Ranking
 from evenrank.rounding import beyond_rounding, rounding
 
 TINY = 1e-200  # stands for a rate of 0 where logarithms are taken
@@ -40,6 +39,8 @@ class Statistic:
         Which ratios are compared; None for a plain mean.
     column : int
         For a mean, the number of its ratio.
+    limits : tuple of float
+        The least and the largest value that the measure can have.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Statistic:
     kind: str
     pairs: Pairs | None = None
     column: int = 0
+    limits: tuple[float, float] = (0.0, 1.0)
 
     @cached_property
     def used(self) -> NDArray[np.int64]:
@@ -175,7 +177,7 @@ class RankedQueries:
             raise DataError(f"intervals take one score per row, ({data.n_rows},); got shape {stored.shape}.")
         self.data = data
         self.longest = int(data.lengths.max())
-        self.evaluation = Evaluation(data, Ranking(stored, data.query_ptr, ties=ties))
+        self.evaluation = Evaluation.of(stored, data, ties=ties)
         self._cells: dict[Notion, CellRows] = {} if cells is None else cells
         self._existing: list[tuple[NDArray[np.bool_], Weights]] = []
 
@@ -184,13 +186,13 @@ class RankedQueries:
         return RankedQueries(scores, self.data, cells=self._cells)
 
     def statistics(
-        self, names: Iterable[str], *, across: str = "mean", known: dict[Any, Sums] | None = None
+        self, measures: Iterable[MeasureLike], *, across: str = "mean", known: dict[Any, Sums] | None = None
     ) -> list[Statistic]:
         """Compute the statistics of measures; sums in ``known`` are used again, and new ones are added to it."""
         known = {} if known is None else known
-        return [self._statistic(name, across, known) for name in names]
+        return [self._statistic(*ask(measure), across, known) for measure in measures]
 
-    def batches(self, units: Sequence[Sequence[str]], *, replicates: int = 0) -> Iterator[list[int]]:
+    def batches(self, units: Sequence[Sequence[MeasureLike]], *, replicates: int = 0) -> Iterator[list[int]]:
         """Split units into batches whose sums and resamples fit into `HELD` bytes; gives the numbers of the units.
 
         A unit is a list of measures that are worked on together.
@@ -198,7 +200,7 @@ class RankedQueries:
         batch: list[int] = []
         size = 0
         for number, unit in enumerate(units):
-            added = sum(self._size(name, replicates) for name in unit)
+            added = sum(self._size(*ask(measure), replicates) for measure in unit)
             if batch and size + added > HELD:
                 yield batch
                 batch, size = [], 0
@@ -207,8 +209,8 @@ class RankedQueries:
         if batch:
             yield batch
 
-    def _size(self, name: str, replicates: int) -> int:
-        notion = compared_notion(parse_measure(name), name)
+    def _size(self, name: str, asked: Asked, replicates: int) -> int:
+        notion = compared_notion(asked, name)
         if notion is None:
             return 8 * (self.data.n_queries + 4 * replicates)
         weights = self._cells_of(notion).weights
@@ -219,15 +221,14 @@ class RankedQueries:
             self._cells[notion] = CellRows.of(notion, self.data)
         return self._cells[notion]
 
-    def _statistic(self, name: str, across: str, known: dict[Any, Sums]) -> Statistic:
-        asked = parse_measure(name)
+    def _statistic(self, name: str, asked: Asked, across: str, known: dict[Any, Sums]) -> Statistic:
         item, cut = asked.measure, self.cut(asked)
         options = item.chosen(asked.options)
         notion = compared_notion(asked, name)
         if notion is None:
-            if (item.name, cut, options) not in known:
-                known[item.name, cut, options] = self._mean(asked, cut)
-            return Statistic(name, known[item.name, cut, options], "mean")
+            if (item, cut, options) not in known:
+                known[item, cut, options] = self._mean(asked, cut)
+            return Statistic(name, known[item, cut, options], "mean", limits=item.limits)
         cells = self._cells_of(notion)
         key = (notion, item.value_of, cut, options)
         if key not in known:
@@ -292,7 +293,12 @@ def compared_notion(asked: Asked, name: str) -> Notion | None:
 
 
 def statistics(
-    scores: ArrayLike, data: RankingData, measures: Iterable[str], *, across: str = "mean", ties: str = "average"
+    scores: ArrayLike,
+    data: RankingData,
+    measures: Iterable[MeasureLike],
+    *,
+    across: str = "mean",
+    ties: str = "average",
 ) -> list[Statistic]:
     """Compute the statistic of each measure of one ranking.
 
@@ -300,8 +306,8 @@ def statistics(
     ----------
     scores, data, ties
         As for `RankedQueries`.
-    measures : iterable of str
-        Names of measures.
+    measures : iterable of str, Notion or callable
+        The measures, as in `evenrank.measure`.
     across : str
         How more than two groups are combined: "mean" over all pairs, or "max".
 

@@ -345,7 +345,7 @@ def test_seeds_without_held_out_data_draw_splits(data):
         ({"n_jobs": "2"}, "n_jobs must be a whole number; got '2'"),
         ({"seed": 0.5}, "seed must be a whole number ≥ 0 and ≤ 9223372036854775807; got 0.5"),
         ({"strengths": {"amortised": [1.0]}}, "a method of strengths must be one of amortized; got 'amortised'"),
-        ({"notions": [er.Notion("mine", lambda data: [data.relevant])]}, "a sweep takes the notions .*; got 'mine'"),
+        ({"notions": [er.Notion("ndcg", lambda data: [data.relevant])]}, "needs a name of its own; .ndcg. is one of"),
         ({"settings": {"magic": {}}}, "a method of settings must be one of"),
         (
             {"settings": {"deltr": {"speed": 1}}},

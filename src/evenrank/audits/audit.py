@@ -19,7 +19,8 @@ from evenrank.checks import check_k, check_number, choose
 from evenrank.comparisons import Comparison, compare
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.intervals import METHODS, REPLICATES, check_confidence
+from evenrank.intervals import METHODS, REPLICATES, Interval, check_confidence, intervals
+from evenrank.measures import MeasureLike
 from evenrank.planning import Noticeable
 
 __all__ = ["GAPS", "QUALITY", "RATIO", "UNLABELLED", "Audit", "audit"]
@@ -62,6 +63,8 @@ class Audit:
         How large a gap within queries these data would show at the main cut-off, pair by pair.
     notes : tuple of str
         What was done to the data: groups set aside, clusters, items that recur.
+    measures : tuple of Interval
+        Further measures that were asked for.
     """
 
     facts: dict[str, Any]
@@ -79,6 +82,7 @@ class Audit:
     categories: tuple[Category, ...] = ()
     plans: tuple[Noticeable, ...] = ()
     notes: tuple[str, ...] = ()
+    measures: tuple[Interval, ...] = ()
 
     page: ClassVar[Callable[..., str]]  # the page layer, which comes later, puts it here
 
@@ -201,7 +205,8 @@ class Audit:
                 {**row, "strata": [asdict(lead) for lead in finding.leads]}
                 for row, finding in zip(self.frame().to_dicts(), self.findings, strict=True)
             ],
-            "rates": [_flat(asdict(rate)) for rate in self.rates],
+            "rates": [rate.flat() for rate in self.rates],
+            "further_measures": [asdict(interval) for interval in self.measures],
             "four_fifths": self.four_fifths(),
             "certified": [
                 {**asdict(limit), "vacuous": limit.vacuous, "bound": None if limit.vacuous else limit.bound}
@@ -252,6 +257,7 @@ def audit(
     confidence: float = 0.95,
     method: str = "analytic",
     labelled: bool = True,
+    measures: Sequence[MeasureLike] = (),
     against: ArrayLike | None = None,
     cluster: Any = None,
     items: bool = True,
@@ -277,6 +283,8 @@ def audit(
         intervals of gaps, rates and quality from resampled queries; tests and verdicts stay analytic.
     labelled : bool
         False for logs without relevance labels: demographic parity and exposure only.
+    measures : sequence of str, Notion or callable
+        Further measures, as in `measure`: with intervals over queries, not the exact tests that pairs of groups have.
     against : array-like, optional
         Other scores of the same rows, (n,), to be compared with these query by query.
     cluster : str, array-like, or a tuple of two of them, optional
@@ -309,8 +317,8 @@ def audit(
     check_number(min_count, "min_count", least=0)
     run = Run(confidence, method, items, min_share, min_count, replicates, seed)
     if isinstance(scores, Summary):
-        if against is not None:
-            raise ConfigError("against= compares scores row by row; a summary has no rows. Give scores and data.")
+        if against is not None or measures:
+            raise ConfigError("against= and measures= need rows; a summary has none. Give scores and data.")
         _need_groups(scores.n_groups)
         return Audit(**run.over([scores], scores.ks))
     if data is None:
@@ -321,6 +329,9 @@ def audit(
     at_once = max(1, HELD // (64 * max(1, ranked.n_cells)))
     batches = (cuts[j : j + at_once] for j in range(0, len(cuts), at_once))
     result = Audit(**run.over((ranked.summary(batch) for batch in batches), cuts))
+    if measures:
+        more = intervals(scores, data, measures, confidence=confidence, method=method, replicates=replicates, seed=seed)
+        result = replace(result, measures=tuple(more))
     if against is None:
         return result
     defined = [
@@ -336,8 +347,3 @@ def audit(
 def _need_groups(number: int) -> None:
     if number < 2:
         raise DataError(f"an audit compares groups and needs at least two; the data has {number}.")
-
-
-def _flat(rate: dict[str, Any]) -> dict[str, Any]:
-    inside = rate.pop("interval")
-    return rate | {name: inside[name] for name in ("estimate", "low", "high", "queries")}

@@ -109,6 +109,11 @@ class Rate:
     k: int
     interval: Interval
 
+    def flat(self) -> dict[str, Any]:
+        """Give plain values, the estimate and the ends of its interval beside the rest."""
+        inside = {name: getattr(self.interval, name) for name in ("estimate", "low", "high", "queries")}
+        return {"stratum": self.stratum, "group": self.group, "k": self.k, **inside}
+
 
 @dataclass(frozen=True)
 class Influence:

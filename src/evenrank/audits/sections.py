@@ -87,7 +87,7 @@ def sections(audit: Audit) -> list[Section]:
 
 def further_sections(audit: Audit) -> list[Section]:
     """List the sections that the page shows as they are."""
-    parts = [_quality(audit), _certified(audit), _queries(audit), _comparison(audit)]
+    parts = [_quality(audit), _further(audit), _certified(audit), _queries(audit), _comparison(audit)]
     return [section for section in parts if section.rows]
 
 
@@ -243,6 +243,15 @@ def _quality(audit: Audit) -> Section:
     names = [name for name in ("ndcg", "precision", "recall") if audit.find(name)]
     rows = [row for name in names for row in _with_interval(audit, TITLES[name], audit.find(name))]
     return Section("Quality", (), _head(audit), tuple(rows))
+
+
+def _further(audit: Audit) -> Section:
+    rows = [
+        (tidy(interval.measure), number(interval.estimate), span(interval.low, interval.high), str(interval.queries))
+        for interval in audit.measures
+    ]
+    head = ("", "value", f"{audit.confidence:.0%} interval", "queries")
+    return Section("Further measures", (), head, tuple(rows))
 
 
 def _certified(audit: Audit) -> Section:

@@ -14,7 +14,6 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.intervals import interval
 from evenrank.measures import measure
-from evenrank.notions import NOTIONS
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 
@@ -56,7 +55,7 @@ class Judged:
         """
         if not self.held_out:
             return TopViolation(self.data, spec).value(scores)
-        found = interval(self.data.to_caller(scores), self.data, spec.gap_name, CONFIDENCE, "analytic").high
+        found = interval(self.data.to_caller(scores), self.data, spec.gap, CONFIDENCE, "analytic").high
         return found if np.isfinite(found) else float("inf")
 
     def quality(self, scores: NDArray[Any], k: int) -> float:
@@ -140,10 +139,9 @@ def judged_sets(
 
 
 def check_held_out(spec: FairnessSpec) -> None:
-    """Refuse what has no interval over held-out queries: a notion of one's own, or gaps within queries."""
-    if spec.as_notion.name not in NOTIONS or spec.scope != "amortized":
+    """Refuse what has no interval over held-out queries: gaps within queries."""
+    if spec.scope != "amortized":
         raise ConfigError(
-            f"max_violation on held-out queries is for {', '.join(NOTIONS)} over all queries; got "
-            f"{spec.as_notion.name!r} and scope={spec.scope!r}. Leave out validation_fraction and "
-            "eval_sensitive_features."
+            f"max_violation on held-out queries is for gaps over all queries; got scope={spec.scope!r}. Leave out "
+            "validation_fraction and eval_sensitive_features."
         )

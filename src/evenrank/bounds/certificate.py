@@ -21,7 +21,7 @@ from evenrank.checks import check_number, choose
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
-from evenrank.measures import parse_measure
+from evenrank.measures import MeasureLike, ask
 from evenrank.query_sums import Sums
 from evenrank.statistic import Statistic, statistics
 
@@ -87,7 +87,7 @@ class Certificate:
 def certified(
     scores: ArrayLike,
     data: RankingData,
-    measure: str,
+    measure: MeasureLike,
     delta: float = 0.05,
     *,
     method: str = "bernstein",
@@ -103,7 +103,7 @@ def certified(
     ----------
     scores, data, across
         As in `evenrank.interval`.
-    measure : str
+    measure : str or Notion
         A gap such as "eop@3" or "exposure_gap@3".
     delta : float
         The limit may fail with this probability.
@@ -131,8 +131,9 @@ def certified(
     """
     check_number(delta, "delta", above=0, below=1)
     choose(method, METHODS, what="method")
-    if parse_measure(measure).measure.kind != "gap":
-        raise ConfigError(f"a certified bound is for violations and exposure gaps; got {measure!r}.")
+    name, asked = ask(measure)
+    if asked.measure.kind != "gap":
+        raise ConfigError(f"a certified bound is for violations and exposure gaps; got {name!r}.")
     seen = longest_list(data)
     if longest is not None:
         check_number(longest, "longest", above=0)

@@ -112,7 +112,7 @@ def sweep(result: Sweep, subtitle: str, *, every_strength: bool = False) -> None
             curve = result.curve(notion, k)
             i = curve.best
             summary.add_row(
-                NOTIONS[notion].alias,
+                short_notion(notion),
                 str(k),
                 with_short_error(curve.violation[0], curve.violation_error[0]),
                 with_short_error(curve.violation[i], curve.violation_error[i]),
@@ -128,7 +128,7 @@ def sweep(result: Sweep, subtitle: str, *, every_strength: bool = False) -> None
     table = new_table(f"Along the strengths at k = {k} (± {result.spread}; * significantly worse)")
     table.add_column("strength", justify="right", no_wrap=True)
     for curve in curves:
-        alias = NOTIONS[curve.notion].alias
+        alias = short_notion(curve.notion)
         table.add_column(f"{alias}: NDCG", justify="right", no_wrap=True)
         table.add_column("gap", justify="right", no_wrap=True)
     step = 1 if every_strength else 3
@@ -142,7 +142,7 @@ def sweep(result: Sweep, subtitle: str, *, every_strength: bool = False) -> None
             ]
         table.add_row(f"{curves[0].strengths[i]:.3g}", *cells)
     console().print(table)
-    names = (f"{NOTIONS[notion].alias} = {spoken(notion)}" for notion in result.notions)
+    names = (f"{short_notion(notion)} = {spoken(notion)}" for notion in result.notions)
     pairs = ", the mean over all pairs" if len(result.about.shares_of(result.groupings[0])) > 2 else ""
     line(f"{', '.join(names)}. gap: difference of the groups' rates of being in the top k{pairs}.")
     for curve in curves:
@@ -247,6 +247,11 @@ def methods(registry: Sequence[Method]) -> None:
         extra = f" (needs pip install 'evenrank[{EXTRA_OF.get(method.extra, method.extra)}]')" if method.extra else ""
         line(f"{method.name:<20} {method.kind:<15}  {swept}\n    {method.title}{extra}\n    {method.sees}")
         line(f"    guarantee: {method.facts.guarantee}\n    cost: {method.facts.cost}; {method.facts.reference}")
+
+
+def short_notion(name: str) -> str:
+    """Write a notion's short name; one of the user's own has its name."""
+    return NOTIONS[name].alias if name in NOTIONS else name
 
 
 def measures(rows: Sequence[dict[str, Any]]) -> None:

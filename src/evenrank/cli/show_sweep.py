@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from evenrank.cli import show
 from evenrank.experiment.choice import Choice
 from evenrank.experiment.trials import Sweep
-from evenrank.notions import NOTIONS
 from evenrank.wording import percent, spoken, three_digits
 
 
@@ -47,7 +46,7 @@ def summary(result: Sweep, subtitle: str = "", *, every_strength: bool = False) 
                 i = curve.best
                 table.add_row(
                     method,
-                    NOTIONS[notion].alias,
+                    show.short_notion(notion),
                     three_digits(curve.violation[0]),
                     three_digits(curve.violation[i]),
                     percent(curve.max_reduction),
@@ -57,7 +56,7 @@ def summary(result: Sweep, subtitle: str = "", *, every_strength: bool = False) 
                 )
             table.add_section()
         show.console().print(table)
-    names = (f"{NOTIONS[notion].alias} = {spoken(notion)}" for notion in result.notions)
+    names = (f"{show.short_notion(notion)} = {spoken(notion)}" for notion in result.notions)
     show.line(f"{', '.join(names)}; ± {result.spread}. Each method is held against its own strength 0.")
 
 
@@ -78,7 +77,7 @@ def choices(chosen: Sequence[Choice]) -> None:
             if number and choice.notion != rows[number - 1].notion and choice.rule == rows[0].rule != rows[-1].rule:
                 table.add_section()
             table.add_row(
-                NOTIONS[choice.notion].alias,
+                show.short_notion(choice.notion),
                 choice.rule,
                 choice.method if choice.qualified else "none",
                 f"{choice.strength:.3g}" if choice.qualified else "–",

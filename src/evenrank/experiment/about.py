@@ -19,7 +19,7 @@ from evenrank.data import RankingData
 from evenrank.experiment.examples import group_texts
 from evenrank.experiment.plan import Plan
 from evenrank.methods.registry import METHODS
-from evenrank.notions import bind
+from evenrank.notions import Notion, bind
 
 Shares = Mapping[str, Mapping[str, Mapping[str, float | None]]]
 
@@ -204,7 +204,7 @@ def about_plan(plan: Plan, seed: int, spread: str, repeats: int) -> About:
         lists=Lists(float(np.median(data.lengths)), longest),
         relevant_share=float(data.relevant.mean()),
         shares={
-            name: {notion: _shares(grouping, notion, longest) for notion in plan.notions}
+            name: {notion: _shares(grouping, plan.own.get(notion, notion), longest) for notion in plan.notions}
             for name, grouping in plan.groupings.items()
         },
     )
@@ -247,11 +247,11 @@ def _tested_each(plan: Plan) -> int:
     return min(int((fold_of == fold).sum()) for fold_of in plan.fold_of for fold in folds)
 
 
-def _shares(data: RankingData, notion: str, longest: int) -> dict[str, float | None]:
+def _shares(data: RankingData, notion: str | Notion, longest: int) -> dict[str, float | None]:
     """The paper's least share of a cell (``theorem``), and the rarest compared cell's share of a longest list."""
     cells = bind(notion, data, scope="per_query", training=True).cell_weight.sum(axis=1)
     return {
-        "theorem": min_share(data, notion).estimate,
+        "theorem": min_share(data, notion).estimate if isinstance(notion, str) else None,  # which is of three notions
         "longest": float(cells.min() / (data.n_queries * longest)),
     }
 

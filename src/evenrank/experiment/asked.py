@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.experiment.plan import Groupings
+from evenrank.experiment.plan import FAIRNESS, QUALITIES, Groupings
 from evenrank.labels import label_places
+from evenrank.measures import MeasureAt, MeasureLike, ask, ask_all, listed_measures, measure_names
 from evenrank.methods.registry import METHODS
-from evenrank.notions import NOTIONS, as_notion
+from evenrank.notions import Notion, as_notion
 from evenrank.row_checks import as_array, unmasked
 
 FOLDS = 5
@@ -29,14 +30,69 @@ def listed_names(names: Sequence[str] | str) -> Sequence[str]:
     return [names] if isinstance(names, str) else names
 
 
-def notion_name(notion: str) -> str:
-    """Look up the full name of a notion that a sweep takes; a ConfigError if it takes none of that name."""
-    name = as_notion(notion).name
-    if name not in NOTIONS:
-        raise ConfigError(
-            f"a sweep takes the notions {', '.join(NOTIONS)}; got {name!r}. For others, use fairness_path."
-        )
-    return name
+def checked_notions(notions: Any) -> dict[str, Notion]:
+    """Look up the notions that a sweep trains for, by full name.
+
+    Parameters
+    ----------
+    notions : str, Notion or callable, or a sequence of them
+        As `sweep` takes them.
+
+    Returns
+    -------
+    dict
+        Name → notion, in the order given.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown name, or two notions of one name.
+    """
+    several = isinstance(notions, Iterable) and not isinstance(notions, str)
+    out: dict[str, Notion] = {}
+    for given in notions if several else [notions]:
+        if isinstance(given, list | np.ndarray):
+            raise ConfigError(
+                "a sweep cuts rows into folds and takes no row masks; give a Notion, whose masks are a "
+                "function of the data."
+            )
+        notion = as_notion(given)
+        ask((notion, 1))  # or why its name cannot be used
+        if out.setdefault(notion.name, notion) != notion:
+            raise ConfigError(f"two different notions are called {notion.name!r}; give each its own name.")
+    return out
+
+
+def extra_measures(
+    measures: Iterable[MeasureLike] | MeasureLike, ks: Sequence[int], own: Mapping[str, Notion]
+) -> dict[str, MeasureLike]:
+    """Name the further measures of a sweep, without those that it has anyway.
+
+    Parameters
+    ----------
+    measures : iterable, or one measure
+        As `sweep` takes them.
+    ks : sequence of int
+        The cut-offs.
+    own : mapping of str to Notion
+        The user's own notions.
+
+    Returns
+    -------
+    dict
+        Name → measure.
+    """
+    ask_all(measures)  # or which two have one name
+    usual = set(measure_names(ks, [*QUALITIES, *FAIRNESS, *own]))
+    out: dict[str, MeasureLike] = {}
+    for measure in listed_measures(measures):
+        name, asked = ask(measure)
+        if isinstance(measure, tuple) and own.get(asked.measure.name, measure[0]) != measure[0]:
+            raise ConfigError(f"two different notions are called {asked.measure.name!r}; give each its own name.")
+        full = str(MeasureAt(asked.measure.name, asked.k))
+        if (full if not str(asked.options) else name) not in usual:
+            out[name] = measure
+    return out
 
 
 def checked_groupings(data: RankingData | Mapping[str, RankingData], what: str) -> Groupings:

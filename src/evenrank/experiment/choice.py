@@ -89,6 +89,8 @@ class Choice:
         The honest estimate from folds; None where repeats share queries or there is only one.
     test : tuple of Comparison, optional
         On the test data, the baseline (a) against the choice (b), with intervals.
+    gap_name : str
+        The measure that was taken for the gap, with what was done to it, if it is not the notion's violation.
     """
 
     rule: str
@@ -103,6 +105,7 @@ class Choice:
     nearest: Outcome | None = None
     held_out: HeldOut | None = None
     test: tuple[Comparison, ...] | None = None
+    gap_name: str = ""
 
     @property
     def method(self) -> str:
@@ -148,7 +151,8 @@ class Choice:
         rule = RULES[self.rule]
         words = {"quality": self.quality_name.upper(), "share": f"{100 * self.tolerance:.3g}%"}
         of = f" ({self.grouping})" if self.grouping not in ("", ONE) else ""
-        name = f"{self.notion.replace('_', ' ').capitalize()} at {self.k}{of}"
+        spoken = self.notion.replace("_", " ")
+        name = f"{spoken[:1].upper()}{spoken[1:]} at {self.k}{of}"
         model = f"{self.method}, strength {self.strength:.3g}"
         if not self.qualified:
             near = self.nearest
@@ -169,7 +173,7 @@ class Choice:
 
     def _change(self, before: Outcome, after: Outcome | HeldOut) -> str:
         return (
-            f"gap {_three(before.violation)} → {_three(after.violation)}, "
+            f"{self.gap_name or 'gap'} {_three(before.violation)} → {_three(after.violation)}, "
             f"{self.quality_name.upper()} {_three(before.quality)} → {_three(after.quality)}, "
             f"four-fifths ratio {_three(before.ratio)} → {_three(after.ratio)}"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from evenrank.data import RankingData
 from evenrank.experiment.examples import pack, top_places
 from evenrank.experiment.recording import recorded
-from evenrank.measures import MeasureAt, measure_names, measure_with_rates
+from evenrank.measures import MeasureAt, MeasureLike, ask, measure_names, measure_with_rates
+from evenrank.measures import measure as evaluate
 from evenrank.methods.filling import run
 from evenrank.methods.method import Task
 from evenrank.methods.registry import METHODS
-from evenrank.notions import NOTIONS
+from evenrank.notions import NOTIONS, Cells, Notion
 
 QUALITIES = ("ndcg", "precision")
 FAIRNESS = (*NOTIONS, "four_fifths", "exposure_gap")
@@ -75,6 +76,10 @@ class Plan:
         Numbers of the queries whose rankings are kept, in the tested data.
     places : int
         How many places of their rankings are kept.
+    own : mapping of str to Notion
+        The notions that are the user's own, by name.
+    extra : mapping of str to measure
+        Measures beside the usual ones, by name.
     """
 
     groupings: Groupings
@@ -89,6 +94,8 @@ class Plan:
     settings: Mapping[str, Mapping[str, Any]]
     examples: NDArray[np.int64]
     places: int
+    own: Mapping[str, Notion] = field(default_factory=dict)
+    extra: Mapping[str, MeasureLike] = field(default_factory=dict)
 
     @property
     def tested(self) -> Groupings:
@@ -98,7 +105,21 @@ class Plan:
     @property
     def measures(self) -> list[str]:
         """Names of all measures, with their cut-offs."""
-        return measure_names(self.ks, [*QUALITIES, *FAIRNESS])
+        return [*measure_names(self.ks, [*QUALITIES, *FAIRNESS, *self.own]), *self.extra]
+
+    def measured_at(self, k: int | None) -> dict[str, MeasureLike]:
+        """Give the measures of a run for cut-off k, or for all (None), by name.
+
+        Extra measures without a cut-off are of the run for the largest k, where a method has one run for each.
+        """
+        ks = self.ks if k is None else (k,)
+        out: dict[str, MeasureLike] = {name: name for name in measure_names(ks, [*QUALITIES, *FAIRNESS])}
+        out |= {f"{name}@{cut}": (notion, cut) for name, notion in self.own.items() for cut in ks}
+        for name, measure in self.extra.items():
+            cut = ask(measure)[1].k
+            if k is None or (max(self.ks) if cut is None else cut) == k:
+                out[name] = measure
+        return out
 
     @property
     def rates(self) -> list[str]:
@@ -125,7 +146,24 @@ class Plan:
             "split": "given test data" if self.fold_of is None else digest_of([self.fold_of]),
             "examples": len(self.examples),
             "places": self.places,
+            **self._of_ones_own(),
         }
+
+    def _of_ones_own(self) -> dict[str, Any]:
+        """Extra measures by name, and what tells the user's own notions and functions from others of the same name."""
+        own = {name: self._notion_digest(notion) for name, notion in self.own.items()}
+        own |= {name: self._probe(measure) for name, measure in self.extra.items() if not isinstance(measure, str)}
+        return ({"measures": list(self.extra)} if self.extra else {}) | ({"own": own} if own else {})
+
+    def _notion_digest(self, notion: Notion) -> str:
+        data = next(iter(self.groupings.values()))
+        return digest_of([Cells.of(notion, data).strata], "rows")
+
+    def _probe(self, measure: MeasureLike) -> str:
+        """The value of a measure on scores that say nothing but differ, to nine digits."""
+        data = next(iter(self.groupings.values()))
+        (value,) = evaluate(np.arange(data.n_rows) % 7.0, data, [measure]).values()
+        return f"{value:.9g}"
 
     def fingerprint(self) -> dict[str, Any]:
         """Give the data's sizes and a digest of every value in it."""
@@ -255,6 +293,7 @@ class Runner:
             scale=plan.scale,
             seed=block.seed,
             settings=plan.settings.get(block.method, {}),
+            own=plan.own,
         )
         names = list(plan.groupings)
         examples = np.flatnonzero(np.isin(numbers, plan.examples))
@@ -264,7 +303,7 @@ class Runner:
         for part in run(method, task):
             data = test[part.grouping]
             row = rows.setdefault((names[part.grouping], part.notion), {})
-            row |= _measured(part.scores, data, plan.ks if part.k is None else (part.k,))
+            row |= _measured(part.scores, data, plan.ks if part.k is None else (part.k,), plan.measured_at(part.k))
             if len(examples):
                 top = top_places(data.to_stored(part.scores), data, examples, plan.places)
                 where = {
@@ -289,9 +328,11 @@ def take_groupings(groupings: Groupings, queries: NDArray[np.bool_]) -> tuple[Ra
     return taken, *(replace(other, parent=taken.parent) for other in regrouped)
 
 
-def _measured(scores: NDArray[Any], data: RankingData, ks: Sequence[int]) -> dict[str, list[float]]:
+def _measured(
+    scores: NDArray[Any], data: RankingData, ks: Sequence[int], measures: Mapping[str, MeasureLike]
+) -> dict[str, list[float]]:
     wanted = {f"{name}@{k}": (k, among) for name, among in ((RATE, "all"), (RELEVANT_RATE, "relevant")) for k in ks}
-    values = measure_with_rates(scores, data, measure_names(ks, [*QUALITIES, *FAIRNESS]), wanted)
+    values = measure_with_rates(scores, data, list(measures.values()), wanted)
     out = {name: value.tolist() for name, value in values.items() if name not in wanted}
     for name in wanted:
         kind, k = MeasureAt.of(name)

@@ -42,7 +42,7 @@ ASKED = fields(
         "methods": listed(name, 1, distinct=True),
         "groupings": listed(name, 1, distinct=True),
         "blocks": listed(BLOCK, 1, distinct=True),
-        "notions": listed(one_of(*NOTIONS), 1, distinct=True),
+        "notions": listed(name, 1, distinct=True),
         "strengths": table(listed(number(0), 1)),
         "ks": listed(whole(1), 1, distinct=True),
         "solver": text,
@@ -51,7 +51,8 @@ ASKED = fields(
         "split": text,
         "examples": COUNT,
         "places": whole(1, MOST_PLACES),
-    }
+    },
+    {"measures": listed(name, 1, distinct=True), "own": table(text)},
 )
 ABOUT = fields(
     {"rows": whole(1), "queries": whole(1), "features": COUNT, "groups": table(plain)},
@@ -63,7 +64,7 @@ ABOUT = fields(
         "solver": text,
         "scale": optional(text),
         "settings": SETTINGS,
-        "notions": listed(one_of(*NOTIONS), 1, distinct=True),
+        "notions": listed(name, 1, distinct=True),
         "tested": whole(1),
         "tested_each": whole(0),
         "lists": fields({"median": number(0), "longest": whole(1)}),
@@ -119,6 +120,8 @@ def check_config(config: Any, file: object) -> None:
                 raise Breach(f"asked.strengths.{method}", "0 and larger numbers, ascending", grid)
         for block in asked["blocks"]:
             one_of(*asked["methods"])(block["method"], "asked.blocks: method")
+        for notion in asked["notions"]:
+            one_of(*NOTIONS, *asked.get("own", ()))(notion, "asked.notions")
         if about.get("notions", asked["notions"]) != asked["notions"]:
             raise Breach("about.notions", "those of asked.notions", about["notions"])
         _check_groups(about["groups"], asked["groupings"])
@@ -135,8 +138,9 @@ def _check_groups(groups: dict[str, Any], groupings: Sequence[str]) -> None:
 
 def _check_measures(measures: Sequence[str], asked: dict[str, Any]) -> None:
     suffixes = tuple(f"@{k}" for k in asked["ks"])
+    extra = asked.get("measures", [])
     for measure in measures:
-        if not measure.endswith(suffixes):
+        if measure not in extra and not measure.endswith(suffixes):
             raise Breach("measures", f"a name and one of {', '.join(suffixes)}", measure)
     for needed in needed_measures(asked):
         if needed not in measures:
@@ -197,7 +201,7 @@ def check_record(record: Any, config: dict[str, Any], lengths: Sequence[int] | N
         if block not in asked["blocks"]:
             raise Breach("block", "one that the run asked for", block)
         strengths = len(asked["strengths"][block["method"]])
-        values = table(listed(optional(SHARE), length=strengths))
+        values = table(listed(optional(number()), length=strengths))
         part = {"grouping": one_of(*asked["groupings"]), "notion": one_of(*asked["notions"], ANY)}
         fields(
             {
@@ -226,6 +230,8 @@ def _check_table(parts: Sequence[dict[str, Any]], config: dict[str, Any]) -> Non
         for measure in part["values"]:
             if measure not in config["measures"]:
                 raise Breach("table.values", "measures of the run", measure)
+            if measure not in asked.get("measures", ()):
+                listed(optional(SHARE))(part["values"][measure], f"table.values.{measure}")
         for measure in needed_measures(asked):
             if measure not in part["values"]:
                 raise Breach("table.values", f"an object with {measure!r}", sorted(part["values"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +18,22 @@ from evenrank.experiment.choice import RATIO, Choice, HeldOut, Outcome
 from evenrank.experiment.curves import mean_and_error
 from evenrank.experiment.select_rules import RULES, Means, Rule, Table, current_rule, least
 from evenrank.experiment.trials import Sweep
+from evenrank.measures import MeasureLike, ask
 from evenrank.methods.filling import run
 from evenrank.methods.method import Task
 from evenrank.methods.registry import METHODS
-from evenrank.notions import as_notion
+from evenrank.notions import NOTIONS, Notion, NotionLike, as_notion
 
 
 def select(
     sweep: Sweep,
-    notion: str,
+    notion: NotionLike,
     k: int | None = None,
     *,
+    gap: MeasureLike | None = None,
     rule: str = "no_loss",
     tolerance: float = 0.01,
-    quality: str = "ndcg",
+    quality: MeasureLike = "ndcg",
     methods: Sequence[str] | str | None = None,
     baseline: str | None = None,
     grouping: str | None = None,
@@ -46,8 +49,11 @@ def select(
     ----------
     sweep : Sweep
         What to choose from.
-    notion : str
-        The notion whose gap counts.
+    notion : str or Notion
+        The notion that models were trained for, and whose gap counts.
+    gap : str, Notion or callable, optional
+        One of the sweep's ``measures``, to count instead of that gap. If higher is better, its distance from its fair
+        value counts.
     k : int, optional
         The cut-off; the largest of the sweep by default.
     rule : str
@@ -60,8 +66,8 @@ def select(
         For "no_loss", "within" and "knee" a strength must lower the gap. "no_loss" is also known as "free".
     tolerance : float
         For "within": the share of the best quality that may be lost.
-    quality : str
-        "ndcg" or "precision".
+    quality : str or callable
+        "ndcg" or "precision", or one of the sweep's ``measures``.
     methods : str or sequence of str, optional
         Which to choose from; all by default.
     baseline : str, optional
@@ -97,13 +103,16 @@ def select(
         raise ConfigError(f"tolerance must be a share from 0 to below 1; got {tolerance!r}.")
     if (train is None) != (test is None):
         raise ConfigError("train and test go together; give both or neither.")
-    name, k = as_notion(notion).name, max(sweep.ks) if k is None else k
+    name, k = sweep.notion_name(notion), max(sweep.ks) if k is None else k
+    columns = _columns(sweep, name, k, gap, quality)
     chosen = [methods] if isinstance(methods, str) else list(methods or sweep.methods)
     grouping = sweep.groupings[0] if grouping is None else grouping
     for method in chosen:  # or the error that says which curves there are
-        sweep.curve(name, k, method=method, quality=quality, grouping=grouping)
+        sweep.curve(
+            name, k, method=method, quality="ndcg" if columns.quality_given else str(quality), grouping=grouping
+        )
     against = next(method for method in sweep.methods if method in chosen) if baseline is None else baseline
-    table, folds = _table(sweep, name, k, quality, chosen, grouping, choose(against, chosen, what="baseline"))
+    table, folds = _table(sweep, name, k, columns, chosen, grouping, choose(against, chosen, what="baseline"))
     everything = np.arange(table.quality.shape[1])
     means = table.means(everything)
     picked = RULES[rule].pick(means, tolerance)
@@ -116,19 +125,59 @@ def select(
         tolerance=float(tolerance),
         notion=name,
         k=k,
-        quality_name=f"{quality}@{k}",
+        quality_name=columns.quality,
         grouping=grouping,
         qualified=picked is not None,
         chosen=_outcome(table, means, row),
         baseline=_outcome(table, means, means.base),
         nearest=None if near is None else _outcome(table, means, near),
         held_out=_held_out(table, folds, RULES[rule], tolerance) if _by_fold(sweep) and len(folds) > 1 else None,
+        gap_name=columns.gap_words,
     )
     if train is not None and test is not None:
-        choice = replace(choice, test=_tested(sweep, choice, train, test))
+        own = {} if isinstance(notion, str) else {name: as_notion(notion)}
+        if name not in own and name not in NOTIONS:
+            raise ConfigError(f"train and test need the notion {name!r} itself; give the Notion instead of its name.")
+        counted = ((own[name], k) if own else f"{name}@{k}") if gap is None else gap
+        compared = [counted, quality if columns.quality_given else columns.quality, f"{RATIO}@{k}"]
+        choice = replace(choice, test=_tested(sweep, choice, train, test, own, compared))
     if not choice.qualified:
         warnings.warn(choice.verdict(), DataWarning, stacklevel=2)
     return choice
+
+
+class _Columns(NamedTuple):
+    """Which columns of the sweep are chosen by, and what makes a gap of one: ``sign · value + shift``."""
+
+    quality: str
+    gap: str
+    quality_given: bool
+    gap_words: str = ""
+    sign: float = 1.0
+    shift: float = 0.0
+
+
+def _columns(sweep: Sweep, notion: str, k: int, gap: MeasureLike | None, quality: MeasureLike) -> _Columns:
+    given = not isinstance(quality, str) or quality in sweep.columns
+    quality_name = ask(quality)[0] if given else f"{quality}@{k}"
+    if given and ask(quality)[1].measure.best != "high":
+        raise ConfigError(f"quality must be a measure of which higher is better; got {quality_name!r}.")
+    if gap is None:
+        columns = _Columns(quality_name, f"{notion}@{k}", given)
+    else:
+        gap_name, asked = ask(gap)
+        fair = asked.measure.fair_value
+        if asked.measure.best == "low":
+            columns = _Columns(quality_name, gap_name, given, gap_name)
+        elif fair is None:
+            raise ConfigError(f"gap must be a measure with lower as its better end or a fair value; got {gap_name!r}.")
+        else:
+            words = f"{fair:g} − {gap_name}" if fair else f"−{gap_name}"
+            columns = _Columns(quality_name, gap_name, given, words, -1.0, fair)
+    for column in (columns.quality, columns.gap) if given or gap is not None else ():
+        if column not in sweep.columns:
+            raise ConfigError(f"the sweep did not measure {column!r}; give it to sweep(measures=[…]).")
+    return columns
 
 
 def _by_fold(sweep: Sweep) -> bool:
@@ -137,14 +186,14 @@ def _by_fold(sweep: Sweep) -> bool:
 
 
 def _table(
-    sweep: Sweep, notion: str, k: int, quality: str, methods: Sequence[str], grouping: str, baseline: str
+    sweep: Sweep, notion: str, k: int, wanted: _Columns, methods: Sequence[str], grouping: str, baseline: str
 ) -> tuple[Table, list[int]]:
     """The rows to choose from, and the folds of the columns; repeats that not every method has yet are left out."""
     columns = {}
     for method in methods:
         of = {
             name: sweep.by_repeat(name, notion, method=method, grouping=grouping)
-            for name in ("fold", "seed", f"{quality}@{k}", f"{notion}@{k}", f"{RATIO}@{k}")
+            for name in ("fold", "seed", wanted.quality, wanted.gap, f"{RATIO}@{k}")
         }
         columns[method] = of
     repeats = [
@@ -166,8 +215,8 @@ def _table(
     table = Table(
         method=of_row,
         strength=strength,
-        quality=stacked(f"{quality}@{k}"),
-        violation=stacked(f"{notion}@{k}"),
+        quality=stacked(wanted.quality),
+        violation=wanted.sign * stacked(wanted.gap) + wanted.shift,
         ratio=stacked(f"{RATIO}@{k}"),
         spread=sweep.spread,
         base=int(np.flatnonzero((of_row == baseline) & (strength == 0))[0]),
@@ -205,7 +254,14 @@ def _held_out(table: Table, folds: Sequence[int], rule: Rule, tolerance: float) 
     )
 
 
-def _tested(sweep: Sweep, choice: Choice, train: RankingData, test: RankingData) -> tuple[Comparison, ...]:
+def _tested(
+    sweep: Sweep,
+    choice: Choice,
+    train: RankingData,
+    test: RankingData,
+    own: dict[str, Notion],
+    measures: Sequence[MeasureLike],
+) -> tuple[Comparison, ...]:
     """The baseline and the choice trained on ``train`` as the sweep trained them, compared on ``test``."""
     scores = []
     for outcome in (choice.baseline, choice.chosen):
@@ -220,9 +276,9 @@ def _tested(sweep: Sweep, choice: Choice, train: RankingData, test: RankingData)
             scale=sweep.about.scale,
             seed=sweep.about.seed,
             settings=sweep.about.settings.get(outcome.method, {}),
+            own={name: notion for name, notion in own.items() if name not in NOTIONS},
         )
         method = METHODS[outcome.method]
         scores.append(next(iter(run(method, task))).scores[:, -1])
     before, after = scores
-    measures = [f"{choice.notion}@{choice.k}", choice.quality_name, f"{RATIO}@{choice.k}"]
     return tuple(compare(before, after, test, measures))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,15 +21,16 @@ from evenrank.experiment.running import run_blocks
 from evenrank.experiment.trials import Sweep
 from evenrank.extras import require
 from evenrank.linear.path import SCALES, SOLVERS
+from evenrank.measures import MeasureLike
 from evenrank.methods.filling import with_impute
 from evenrank.methods.registry import METHODS
-from evenrank.notions import NOTIONS
+from evenrank.notions import NOTIONS, Notion
 
 
 def sweep(
     data: RankingData | Mapping[str, RankingData],
     methods: Sequence[str] = ("amortized",),
-    notions: Sequence[str] = tuple(NOTIONS),
+    notions: Sequence[str | Notion] = tuple(NOTIONS),
     strengths: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ks: Sequence[int] = (1, 3, 5),
     folds: int | ArrayLike | None = None,
@@ -42,6 +43,7 @@ def sweep(
     scale: str | None = "train",
     impute: str | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
+    measures: Iterable[MeasureLike] = (),
     out: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
     examples: int = 100,
@@ -54,8 +56,11 @@ def sweep(
     ----------
     data : RankingData or mapping of str to RankingData
         The rows, or several groupings of the same rows by name (see `RankingData.with_group`).
-    methods, notions : sequence of str
+    methods : sequence of str
         Their names; see `evenrank methods`.
+    notions : sequence of str or Notion
+        The notions to train for and to measure by: names, and notions of your own, whose masks are functions of the
+        data.
     strengths : array-like or mapping of str to array-like, optional
         The grid, (A,), for all methods or by method; by default each method's own. 0, the baseline, is added.
     ks : sequence of int
@@ -79,6 +84,9 @@ def sweep(
         categories become columns of 0 and 1 for them. See docs/files.md.
     settings : mapping of str to mapping, optional
         Method → its own options, such as ``{"lightgbm": {"n_estimators": 50}}``.
+    measures : sequence of str, Notion or callable
+        Further measures of each model, as in `measure`; a value that is not finite is written as missing. A function of
+        your own is bound to its name and to its value on one fixed ranking of the data.
     out : path, optional
         A run folder. It keeps every finished block, so that the same call continues a run that was stopped.
     n_jobs : int
@@ -110,7 +118,9 @@ def sweep(
     >>> len(result), result.curve("dp", 5).max_reduction > 0
     (10, True)
     """
-    names = tuple(dict.fromkeys(asked.notion_name(notion) for notion in asked.listed_names(notions)))
+    by_name = asked.checked_notions(notions)
+    own = {name: notion for name, notion in by_name.items() if name not in NOTIONS}
+    names = tuple(by_name)
     chosen = list(dict.fromkeys(choose(name, METHODS, what="method") for name in asked.listed_names(methods)))
     cuts = tuple(dict.fromkeys(check_k(k) for k in np.atleast_1d(np.asarray(ks)).tolist()))
     if not names or not chosen or not cuts:
@@ -151,6 +161,8 @@ def sweep(
         settings=settings,
         examples=choose_queries(tested, examples, min(cuts), seed),
         places=min(PLACES, max(cuts)),
+        own=own,
+        extra=asked.extra_measures(measures, cuts, own),
     )
     config = {
         "asked": plan.asked(),

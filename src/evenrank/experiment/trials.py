@@ -19,7 +19,7 @@ from evenrank.experiment.run_folder import RunFolder
 from evenrank.extras import require
 from evenrank.io.files import write_whole
 from evenrank.methods.method import ANY
-from evenrank.notions import as_notion
+from evenrank.notions import NotionLike, as_notion
 from evenrank.wording import no_formula
 
 KEYS = ("grouping", "method", "notion", "strength", "fold", "seed", "seconds")
@@ -166,6 +166,10 @@ class Sweep:
         """What the errors of its curves are: "standard error" (folds) or "standard deviation" (seeds)."""
         return self.about.spread
 
+    def notion_name(self, notion: NotionLike) -> str:
+        """Look up the full name of a notion: one of the sweep's by its name, or any by name, alias or itself."""
+        return notion if isinstance(notion, str) and notion in self.notions else as_notion(notion).name
+
     def frame(self, kind: str = "polars") -> Any:
         """Copy the trials into a frame, one row per trial.
 
@@ -213,7 +217,7 @@ class Sweep:
 
     def curve(
         self,
-        notion: str,
+        notion: NotionLike,
         k: int,
         *,
         method: str | None = None,
@@ -224,8 +228,8 @@ class Sweep:
 
         Parameters
         ----------
-        notion : str
-            Its name or alias.
+        notion : str or Notion
+            Its name or alias, or itself.
         k : int
             The cut-off, one of `ks`.
         method, grouping : str, optional
@@ -238,7 +242,7 @@ class Sweep:
         ConfigError
             The sweep has no such curve.
         """
-        name = as_notion(notion).name
+        name = self.notion_name(notion)
         method, grouping = method or self.methods[0], self.groupings[0] if grouping is None else grouping
         quality_name, violation_name = f"{quality}@{k}", f"{name}@{k}"
         if violation_name not in self.columns or quality_name not in self.columns:
@@ -261,7 +265,7 @@ class Sweep:
         )
 
     def along(
-        self, column: str, notion: str, *, method: str, grouping: str
+        self, column: str, notion: NotionLike, *, method: str, grouping: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Average a column over the repeats: strengths, means and errors, (strengths,) each; empty if not swept."""
         strengths, table = self.by_repeat(column, notion, method=method, grouping=grouping)
@@ -270,10 +274,10 @@ class Sweep:
         return strengths, *mean_and_error(table, self.spread)
 
     def by_repeat(
-        self, column: str, notion: str, *, method: str, grouping: str
+        self, column: str, notion: NotionLike, *, method: str, grouping: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Look up the strengths, and a column's value in each fold or seed, (strengths, repeats)."""
-        strengths, order = self._layout(as_notion(notion).name, method, grouping)
+        strengths, order = self._layout(self.notion_name(notion), method, grouping)
         return strengths, self.columns[column].astype(np.float64, copy=False)[order]
 
     def _layout(self, notion: str, method: str, grouping: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -141,7 +141,9 @@ def planned(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> BenchPlan:
     """Check what `bench` was asked, whose parameters these are, and plan it."""
-    names = tuple(dict.fromkeys(asked.notion_name(notion) for notion in asked.listed_names(notions)))
+    names = tuple(asked.checked_notions(notions))
+    for name in names:
+        choose(name, NOTIONS, what="a notion of a bench")
     cuts = tuple(dict.fromkeys(check_k(k) for k in np.atleast_1d(np.asarray(ks)).tolist()))
     if not names or not methods or not cuts:
         raise ConfigError("a bench needs at least one method, one notion and one k.")

@@ -106,7 +106,7 @@ class FairnessPath:
 
 def fairness_path(
     train: RankingData | Sequence[RankingData],
-    notion: NotionLike | Sequence[str] = "equal_opportunity",
+    notion: NotionLike | Sequence[str | Notion] = "equal_opportunity",
     alphas: ArrayLike | None = None,
     solver: str = "exact",
     scope: str = "amortized",

@@ -4,6 +4,7 @@ Each is a function of two values of a row, its selection probability in the top 
 exact expectations and many models are measured at once.
 """
 
+from evenrank.measures.ask import MeasureLike, ask, ask_all, listed_measures
 from evenrank.measures.compute import measure, measure_with_rates, selection_rates
 from evenrank.measures.entry import Measure
 from evenrank.measures.evaluation import Evaluation
@@ -19,7 +20,11 @@ __all__ = [
     "Evaluation",
     "Measure",
     "MeasureAt",
+    "MeasureLike",
     "Options",
+    "ask",
+    "ask_all",
+    "listed_measures",
     "measure",
     "measure_names",
     "measure_with_rates",

@@ -12,9 +12,10 @@ from evenrank.checks import check_k, choose
 from evenrank.contrasts import ACROSS
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
+from evenrank.measures.ask import MeasureLike, ask_all
 from evenrank.measures.evaluation import Evaluation, divide
 from evenrank.measures.options import Options
-from evenrank.measures.registry import Asked, parse_measure
+from evenrank.measures.registry import Asked
 from evenrank.ranking import Ranking
 from evenrank.row_checks import number_array, unmasked
 
@@ -25,7 +26,7 @@ GAINS = ("linear", "exponential")
 def measure(
     scores: ArrayLike,
     data: RankingData | None = None,
-    measures: Iterable[str] | str = ("ndcg@5", "precision@5", "dp@5", "eop@5", "eod@5"),
+    measures: Iterable[MeasureLike] | MeasureLike = ("ndcg@5", "precision@5", "dp@5", "eop@5", "eod@5"),
     *,
     relevance: ArrayLike | None = None,
     group: ArrayLike | None = None,
@@ -53,10 +54,11 @@ def measure(
         exposure and the selection of each row are averaged.
     data : RankingData, optional
         The rows that the scores are of; or else their ``relevance``, ``group`` and ``qid``.
-    measures : str or iterable of str
+    measures : str, Notion, callable, or an iterable of them
         Names such as "ndcg@3", "precision@3", "recall@3", "mrr", "dp@3", "eop@3", "eod@3", "exposure_gap",
         "four_fifths@3"; `measures_table` lists them all. Options may stand in brackets after a name, as in
-        "exposure_gap@3(discount=rbp,patience=0.8)".
+        "exposure_gap@3(discount=rbp,patience=0.8)". A notion of your own is given as a pair with its cut-off,
+        ``(notion, 3)``, and a function of scores and data as it is, see `Measure.of`.
     relevance, group, qid : array-like, optional
         Without ``data``: the relevance, group label and query id of each row, (n,), in any order. Without relevance it
         is 0 everywhere, and without query ids all rows are one list.
@@ -90,9 +92,10 @@ def measure(
     data = _rows(scores, data, relevance, group, qid, relevance_threshold)
     choose(gain, GAINS, what="gain")
     choose(across, ACROSS, what="across")
-    names = [measures] if isinstance(measures, str) else list(measures)
+    by_name = ask_all(measures)
+    names = list(by_name)
     common = Options(discount, target, patience, stop, step, protected, among, smoothing)
-    asked = chosen_options([parse_measure(name) for name in names], common)
+    asked = chosen_options(list(by_name.values()), common)
     stored = data.to_stored(scores, samples=True)
     shared: dict[Any, Any] = {}
 
@@ -165,7 +168,7 @@ def model_blocks(stored: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 
 def measure_with_rates(
-    scores: ArrayLike, data: RankingData, measures: Sequence[str], rates: Mapping[str, tuple[int, str]]
+    scores: ArrayLike, data: RankingData, measures: Sequence[MeasureLike], rates: Mapping[str, tuple[int, str]]
 ) -> dict[str, NDArray[Any]]:
     """Measure scores and take the groups' selection rates from the same ranking.
 
@@ -175,8 +178,8 @@ def measure_with_rates(
         (n, models), in the caller's row order.
     data : RankingData
         The rows that the scores are of.
-    measures : sequence of str
-        Names of measures.
+    measures : sequence of str, Notion or callable
+        The measures, as in `measure`.
     rates : mapping
         The rates wanted: name → (k, among), as in `selection_rates`.
 
@@ -185,14 +188,15 @@ def measure_with_rates(
     dict
         Measure → (models,), and rate → (groups, models).
     """
-    asked = chosen_options([parse_measure(name) for name in measures], Options())
+    by_name = ask_all(measures)
+    asked = chosen_options(list(by_name.values()), Options())
     shared: dict[Any, Any] = {}
     parts = []
     for block in model_blocks(data.to_stored(scores)):
         ev = Evaluation.of(block, data, shared=shared)
         part = [item.value(ev.with_options(options), k) for item, k, options in asked]
         parts.append(part + [group_rates(ev.ranking, data, k, among) for k, among in rates.values()])
-    names = [*measures, *rates]
+    names = [*by_name, *rates]
     return {name: np.concatenate(part, axis=-1) for name, part in zip(names, zip(*parts, strict=True), strict=True)}
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenrank.checks import choose
 from evenrank.errors import ConfigError, DataWarning
 from evenrank.measures.evaluation import Evaluation, PerQuery, divide
 from evenrank.measures.options import Options
@@ -78,6 +79,63 @@ class Measure:
         if not self.kind:
             object.__setattr__(self, "kind", "mean" if self.pooled is None else "gap" if self.notion else "pooled")
 
+    @property
+    def fair_value(self) -> float | None:
+        """The number that `fair` begins with, if it does."""
+        head = self.fair.partition(":")[0]
+        return float(head) if head.isdecimal() else None
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The ends of `range`, infinite where it has none."""
+        low, _, high = self.range.partition(" to ")
+        bounded = self.range.startswith("0 ") and "below 0" not in self.range
+        return 0.0 if bounded else -np.inf, float(high) if low and high.isdecimal() else np.inf
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], name: str | None = None, *, best: str = "high", per_query: bool = False
+    ) -> Measure:
+        """Make a measure of a function of one's own.
+
+        Parameters
+        ----------
+        function : callable
+            (scores, data) → a number. Scores are (n,), in the caller's row order of ``data``, so that `measure` and its
+            like can be called with them. It is called once per model; ties are its own matter. With several rankings
+            per model its values are averaged.
+        name : str, optional
+            What tables and files call it; by default the function's own name.
+        best : str
+            The better end: "high" or "low".
+        per_query : bool
+            Whether the function gives one value per query, (q,), in the order of ``data.query_ids``, NaN where there is
+            none. The measure is their mean, and has intervals and tests as other means over queries do.
+
+        Returns
+        -------
+        Measure
+            The measure.
+
+        Examples
+        --------
+        >>> import evenrank as er
+        >>> data = er.RankingData.from_arrays([[0.0]] * 3, [1, 0, 1], ["a", "a", "b"], [1, 1, 1])
+        >>> spread = Measure.of(lambda scores, data: scores.max() - scores.min(), "spread of scores")
+        >>> er.measure([3.0, 2.0, 1.0], data, ["precision@2", spread])
+        {'precision@2': 0.5, 'spread of scores': 2.0}
+        """
+        choose(best, ("high", "low"), what="best")
+        if not callable(function):
+            raise ConfigError(f"a measure of your own must be a function of scores and data; got {function!r}.")
+        called = name or getattr(function, "__name__", "")
+        if not called or called == "<lambda>":
+            raise ConfigError("a measure of your own needs a name: er.Measure.of(function, 'its name').")
+        value = own_values(function, called, per_query=per_query)
+        return cls(
+            called, "none", best, value if per_query else _no_value_per_query(called), None if per_query else value
+        )
+
     def value(self, ev: Evaluation, k: int | None) -> NDArray[Any]:
         """Compute the value over all queries, () or (models,): pooled, or the mean over the queries that have one."""
         if self.pooled is not None:
@@ -111,3 +169,55 @@ class Measure:
             raise ConfigError(f"measure {self.name!r} has no option {strange[0]!r}; {takes}.")
         shared = {} if common is None else {name: v for name, v in common.given().items() if name in self.options}
         return Options(**{**self.options, **shared, **named.given()})
+
+
+def own_values(function: Callable[..., Any], name: str, *, per_query: bool) -> PerQuery:
+    """Call a function of scores and data once per column of scores, and check what it gives.
+
+    Parameters
+    ----------
+    function : callable
+        As in `Measure.of`.
+    name : str
+        What errors call it.
+    per_query : bool
+        Whether it gives (q,) values, or one.
+
+    Returns
+    -------
+    callable
+        (evaluation, k) → (q,), (q, models), () or (models,).
+    """
+
+    def values(ev: Evaluation, k: int | None) -> NDArray[Any]:
+        assert ev.scores is not None
+        shape = (ev.data.n_queries,) if per_query else ()
+        columns = ev.scores.reshape(len(ev.scores), -1)
+        out = np.empty((*shape, columns.shape[1]))
+        for number in range(columns.shape[1]):
+            value = function(ev.data.to_caller(np.ascontiguousarray(columns[:, number])), ev.data)
+            try:
+                array = np.asarray(value, np.float64)
+            except (TypeError, ValueError):
+                array = np.empty((0, 0))
+            if array.shape != shape:
+                wanted = f"one value per query, {shape}" if per_query else "one number"
+                raise ConfigError(f"measure {name!r} must return {wanted}; got {_described(value)}.")
+            out[..., number] = array
+        return ev.averaged(out) if ev.ranking.first.ndim > 1 else out[..., 0]
+
+    return values
+
+
+def _described(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return f"shape {shape}" if shape else repr(value)[:60]
+
+
+def _no_value_per_query(name: str) -> PerQuery:
+    def refuse(ev: Evaluation, k: int | None) -> NDArray[Any]:
+        raise ConfigError(
+            f"measure {name!r} has no value per query; make it with er.Measure.of(function, per_query=True)."
+        )
+
+    return refuse

@@ -46,6 +46,8 @@ class Evaluation:
         The options of the measure that is computed.
     samples : int
         The number of rankings per model; row values such as `exposure` are averaged over them.
+    scores : ndarray, optional
+        The scores that made the ranking, in its shape, for measures of the user's own.
     """
 
     data: RankingData
@@ -55,6 +57,7 @@ class Evaluation:
     shared: dict[Any, Any] = field(default_factory=dict)
     options: Options = NO_OPTIONS
     samples: int = 1
+    scores: NDArray[Any] | None = None
     _kept: dict[Any, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -79,7 +82,7 @@ class Evaluation:
         """
         samples = stored.shape[2] if stored.ndim == 3 else 1
         columns = stored.reshape(len(stored), -1) if stored.ndim == 3 else stored
-        return cls(data, Ranking(columns, data.query_ptr, ties=ties), samples=samples, **settings)
+        return cls(data, Ranking(columns, data.query_ptr, ties=ties), samples=samples, scores=columns, **settings)
 
     def with_options(self, options: Options) -> Evaluation:
         """Evaluate the same ranking under other options, sharing what does not depend on them."""

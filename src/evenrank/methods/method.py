@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, EvenrankError
 from evenrank.extras import require
+from evenrank.notions import Notion
 from evenrank.quiet import first_line, from_library, quiet
 
 ANY = "any"
@@ -40,6 +41,8 @@ class Task:
         Seeds the training.
     settings : Mapping[str, Any]
         Further options of the method.
+    own : Mapping[str, Notion]
+        The notions that are the user's own, by name.
     """
 
     train: tuple[RankingData, ...]
@@ -51,6 +54,11 @@ class Task:
     scale: str | None = "train"
     seed: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, Notion] = field(default_factory=dict)
+
+    def notion(self, name: str) -> str | Notion:
+        """Give a notion as rankers take it: one of the user's own, or the name."""
+        return self.own.get(name, name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,9 @@ def regularized(method: Method, task: Task) -> Iterator[Part]:
         Test scores, (n, strengths), of one grouping and notion.
     """
     options = {"scale": task.scale, "seed": task.seed, **method.fixed, **task.settings}
-    path = fairness_path(list(task.train), list(task.notions), task.strengths, task.solver, **options)
+    path = fairness_path(
+        list(task.train), [task.notion(name) for name in task.notions], task.strengths, task.solver, **options
+    )
     size = len(task.strengths)
     parts = [(grouping, notion) for grouping in range(len(task.train)) for notion in task.notions]
     for number, (grouping, notion) in enumerate(parts):
@@ -129,9 +131,9 @@ def controller(method: Method, task: Task) -> Iterator[Part]:
     of_controller, learned, plain = _base_scores(task, ("value", "limit", "memory"))
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         for notion, k in product(task.notions, task.ks):
-            pilot = method.ranker_class()(notion, k, **of_controller).fit(learned, train)
+            pilot = method.ranker_class()(task.notion(notion), k, **of_controller).fit(learned, train)
             columns = [
-                method.ranker_class()(notion, k, gain, warm=pilot, **of_controller).rerank(plain, test)
+                method.ranker_class()(task.notion(notion), k, gain, warm=pilot, **of_controller).rerank(plain, test)
                 if gain
                 else plain
                 for gain in task.strengths.tolist()
@@ -150,7 +152,7 @@ def offset(method: Method, task: Task) -> Iterator[Part]:
             raise DataError(f"{method.name} must know the groups to be ranked, {list(test.group_names)}.")
         lists, to_rank = ScoredLists.of(trained, train), ScoredLists.of(plain, test)
         for k, notion in product(task.ks, task.notions):  # notions at one k share their crossings
-            reranker = method.ranker_class()(notion, k, **method.fixed, **options).fit_lists(lists)
+            reranker = method.ranker_class()(task.notion(notion), k, **method.fixed, **options).fit_lists(lists)
             if method.sees.other_lists:
                 reranker = reranker.adapt_lists(to_rank)
             yield Part(grouping, notion, k, reranker.along(to_rank, task.strengths))
@@ -236,7 +238,9 @@ def boosted(method: Method, task: Task) -> Iterator[Part]:
         for notion in task.notions:
             strengths = task.strengths.tolist()
             with refusals(method.name, task.settings):
-                scores = [adapter.train_scores(train, test, notion, alpha, **options) for alpha in strengths]
+                scores = [
+                    adapter.train_scores(train, test, task.notion(notion), alpha, **options) for alpha in strengths
+                ]
             yield Part(grouping, notion, None, np.stack(scores, axis=1))
 
 
@@ -247,5 +251,5 @@ def neural(method: Method, task: Task) -> Iterator[Part]:
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
         for notion in task.notions:
             with refusals(method.name, task.settings):
-                scores = adapter.train_scores(train, test, notion, task.strengths, **options)
+                scores = adapter.train_scores(train, test, task.notion(notion), task.strengths, **options)
             yield Part(grouping, notion, None, scores)

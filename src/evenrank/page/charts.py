@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from evenrank.experiment.curves import Curve
 from evenrank.experiment.trials import Sweep
 from evenrank.methods.registry import METHODS
-from evenrank.notions import as_notion
 from evenrank.wording import SHORT_TITLES, spoken
 
 # Okabe and Ito's colours: distinct for colour-blind readers too.
@@ -56,7 +55,7 @@ def curves(
     list of Curve
         By notion, then method, then k.
     """
-    notions = sweep.notions if notion is None else [as_notion(notion).name]
+    notions = sweep.notions if notion is None else [sweep.notion_name(notion)]
     return [
         sweep.curve(name, k, method=method, quality=quality, grouping=grouping)
         for name in notions

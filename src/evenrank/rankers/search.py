@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
 from evenrank.measures import measure
-from evenrank.notions import NOTIONS
 from evenrank.rankers.spec import FairnessSpec
 
 REFINED = 8  # strengths tried between two neighbours, twice
@@ -49,14 +48,13 @@ def weakest_within(
         The models of one call, and the number of the one to keep. If none is within the limit, the one with the lowest
         gap, with a `DataWarning`.
     """
-    notion, limit, name = spec.as_notion, spec.max_violation, spec.gap_name
+    limit, name = spec.max_violation, spec.gap_name
     assert limit is not None
-    if notion.name not in NOTIONS:
-        raise ConfigError(f"max_violation is for {', '.join(NOTIONS)}; set alpha for the notion {notion.name!r}.")
 
     def tried(grid: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
         models, scores = try_strengths(grid)
-        return models, np.asarray(measure(scores, data, [name], across=across)[name])
+        (violation,) = measure(scores, data, [spec.gap], across=across).values()
+        return models, np.asarray(violation)
 
     models, violation = tried(strengths)
     if np.isnan(violation).all():

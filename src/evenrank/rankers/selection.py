@@ -15,8 +15,10 @@ from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
-from evenrank.measures import measure, parse_measure
+from evenrank.measures import MeasureLike, ask, measure
 from evenrank.rankers.base import seed_of
+
+FAR_BELOW = -1e9  # the values of measures without limits
 
 
 class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
@@ -88,7 +90,10 @@ class RankingScorer(BaseEstimator):  # type: ignore[misc]
     __metadata_request__score = {"estimator": UNUSED, "qid": True, "sensitive_features": True}  # noqa: RUF012 - as above
 
     def __init__(
-        self, name: str, max_violation: tuple[str, float] | None = None, relevance_threshold: float = 1.0
+        self,
+        name: MeasureLike,
+        max_violation: tuple[MeasureLike, float] | None = None,
+        relevance_threshold: float = 1.0,
     ) -> None:
         self.name = name
         self.max_violation = max_violation
@@ -117,19 +122,21 @@ class RankingScorer(BaseEstimator):  # type: ignore[misc]
         """
         seen = {"sensitive_features": sensitive_features} if _sees_group(estimator) else {}
         scores = estimator.predict(X, **seen)
-        names = [self.name] if self.max_violation is None else [self.name, self.max_violation[0]]
+        wanted = [self.name] if self.max_violation is None else [self.name, self.max_violation[0]]
         query = np.zeros(len(scores), np.int64) if qid is None else qid
         threshold = self.relevance_threshold
         values = measure(
-            scores, measures=names, relevance=y, group=sensitive_features, qid=query, relevance_threshold=threshold
+            scores, measures=wanted, relevance=y, group=sensitive_features, qid=query, relevance_threshold=threshold
         )
-        is_quality = parse_measure(self.name)[0].best == "high"
-        value = float(values[self.name]) if is_quality else -float(values[self.name])
+        name, asked = ask(self.name)
+        is_quality = asked.measure.best == "high"
+        value = float(values[name]) if is_quality else -float(values[name])
         if self.max_violation is None:
             return value
-        excess = values[self.max_violation[0]] - self.max_violation[1]
+        excess = values[ask(self.max_violation[0])[0]] - self.max_violation[1]
         # Below all that a ranking within the limit can have, and lower the farther it is from the limit.
-        return value if excess <= 0 else (0.0 if is_quality else -1.0) - float(excess)
+        lowest = FAR_BELOW if asked.measure.range != "0 to 1" else 0.0 if is_quality else -1.0
+        return value if excess <= 0 else lowest - float(excess)
 
 
 def _sees_group(estimator: Any) -> bool:
@@ -141,7 +148,7 @@ def _sees_group(estimator: Any) -> bool:
 
 
 def ranking_scorer(
-    name: str, *, max_violation: tuple[str, float] | None = None, relevance_threshold: float = 1.0
+    name: MeasureLike, *, max_violation: tuple[MeasureLike, float] | None = None, relevance_threshold: float = 1.0
 ) -> RankingScorer:
     """Make a scikit-learn scorer of a measure, on its own or subject to a limit on another.
 
@@ -151,11 +158,12 @@ def ranking_scorer(
 
     Parameters
     ----------
-    name : str
-        A measure such as "ndcg@5" or "eop@5"; those of which lower is better are negated.
-    max_violation : tuple of str and float, optional
-        A gap and its limit, as ("dp@5", 0.05). A ranking whose gap is above the limit scores below every one whose gap
-        is not, and the lower the larger its gap, so that a search keeps to the limit wherever that can be.
+    name : str, Notion or callable
+        A measure such as "ndcg@5" or "eop@5", or one of your own; those of which lower is better are negated.
+    max_violation : tuple of measure and float, optional
+        A gap and its limit, as ("dp@5", 0.05) or ((notion, 5), 0.05). A ranking whose gap is above the limit scores
+        below every one whose gap is not, and the lower the larger its gap, so that a search keeps to the limit wherever
+        that can be.
     relevance_threshold : float
         Relevance at or above it counts as relevant.
 
@@ -164,7 +172,7 @@ def ranking_scorer(
     RankingScorer
         The scorer.
     """
-    parse_measure(name)
+    ask(name)
     if max_violation is not None:
         gap, limit = _gap_and_limit(max_violation)
         max_violation = (gap, limit)
@@ -175,11 +183,15 @@ def ranking_scorer(
     return RankingScorer(name, max_violation, relevance_threshold)
 
 
-def _gap_and_limit(given: Any) -> tuple[str, float]:
+def _gap_and_limit(given: Any) -> tuple[MeasureLike, float]:
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise ConfigError(f"max_violation must be a gap and its limit, as ('dp@5', 0.05); got {given!r}.")
     gap, limit = given
-    if parse_measure(gap)[0].best == "high":
-        raise ConfigError(f"max_violation must name a gap, as 'dp@5', of which lower is better; got {gap!r}.")
+    name, asked = ask(gap)
+    if asked.measure.best == "high":
+        raise ConfigError(
+            f"max_violation must name a gap, as 'dp@5', of which lower is better (of your own, er.Measure.of(function, "
+            f"best='low')); got {name!r}."
+        )
     check_number(limit, "the limit of max_violation", least=0)
-    return str(gap), float(limit)
+    return gap, float(limit)

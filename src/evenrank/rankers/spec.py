@@ -78,6 +78,11 @@ class FairnessSpec:
         """The measure of the gap of the top k, under the notion's short name if it has one."""
         return str(MeasureAt(self.as_notion.alias or self.as_notion.name, self.k))
 
+    @property
+    def gap(self) -> tuple[Notion, int]:
+        """The gap of the top k, as measures are asked for."""
+        return self.as_notion, self.k
+
     def check_groups(self, data: RankingData, *, group_aware: bool = False) -> None:
         """Refuse rows without groups where something is asked of groups.
 
