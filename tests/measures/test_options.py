@@ -275,3 +275,41 @@ def test_the_table_describes_every_measure() -> None:
         assert set(row["needs"]) <= {"relevance", "groups", "items", "protected"}
         assert row["fair"] or not {"groups", "items", "protected"} & set(row["needs"]), row["name"]
         Options(**row["options"])
+
+
+def test_chances_weigh_the_samples() -> None:
+    rng = np.random.default_rng(1)
+    query = np.repeat(np.arange(7), 6)
+    data = er.RankingData.from_arrays(
+        np.zeros((42, 0)), rng.integers(0, 3, 42), rng.choice(["a", "b", "c"], 42), query, item_ids=np.arange(42) % 11
+    )
+    scores = rng.integers(0, 4, (42, 2, 3)).astype(float)
+    names = [
+        "ndcg@3",
+        "mrr",
+        "dp@2",
+        "awrf@4",
+        "ndkl",
+        "min_skew@3",
+        "pairwise_gap",
+        "gini",
+        "exposure_gap(discount=err)",
+    ]
+    # A ranking that stands twice is one of twice the chance.
+    twice = er.measure(np.concatenate([scores, scores[:, :, :1]], axis=2), data, names)
+    weighed = er.measure(scores, data, names, chances=[0.5, 0.25, 0.25])
+    by_list = er.measure(scores, data, names, chances=np.tile([0.5, 0.25, 0.25], (7, 1)))
+    for name in names:
+        np.testing.assert_allclose(weighed[name], twice[name], rtol=1e-12)
+        np.testing.assert_array_equal(weighed[name], by_list[name])
+
+
+@pytest.mark.parametrize(
+    "chances", [[0.5, 0.5], [0.5, 0.6, 0.1], [-0.5, 1.0, 0.5], np.full((3, 3), 1 / 3), [np.nan, 0, 1]]
+)
+def test_chances_that_are_none(chances) -> None:
+    data = er.RankingData.from_arrays(np.zeros((4, 0)), [0, 1, 0, 1], ["a", "b"] * 2, [0, 0, 1, 1])
+    with pytest.raises(er.DataError, match="chances"):
+        er.measure(np.arange(12.0).reshape(4, 1, 3), data, "dp@1", chances=chances)
+    with pytest.raises(er.ConfigError, match="several rankings"):
+        er.measure(np.arange(4.0), data, "dp@1", chances=[1.0])

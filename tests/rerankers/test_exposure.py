@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
+import evenrank as er
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.rerankers.exposure import ExposureRanker
@@ -214,3 +215,37 @@ def test_what_cannot_be_met_is_said_and_the_nearest_taken() -> None:
 def test_input_is_checked(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.filterwarnings("ignore")  # of lists that lack a group, or anything relevant
+@pytest.mark.parametrize("constraint", ["parity", "disparate_treatment", "individual"])
+def test_measures_of_all_rankings_are_their_expectations(constraint: str) -> None:
+    rng = np.random.default_rng(4)
+    query = np.repeat(np.arange(12), rng.integers(1, 9, 12))
+    n = len(query)
+    data = er.RankingData.from_arrays(
+        np.zeros((n, 0)), rng.integers(0, 2, n), rng.choice(["a", "b"], n), query, item_ids=rng.permutation(n)
+    )
+    merit = rng.random(n)
+    ranker = er.ExposureRanker(constraint)
+    rankings, chances = ranker.rankings(merit, data)
+    mixtures = ranker.mixtures(merit, data)
+    names = ["ndcg@3", "precision@3", "mrr", "pairwise_accuracy"]
+    found = er.measure(rankings, data, names, chances=chances)
+    selected, exposure = ranker.selection(merit, data, 3), ranker.exposure(merit, data)
+    gaps = er.measure(rankings, data, ["dp@3", "exposure_gap", "ndkl"], chances=chances)
+    for name in names[:3]:  # linear in the ranking: the mean over a list's rankings, then over lists
+        values = []
+        for number, mixture in enumerate(mixtures):
+            rows = np.flatnonzero(data.to_caller(data.query_of_row.astype(float)) == number)
+            alone = {"relevance": data.to_caller(data.relevance)[rows], "qid": np.zeros(len(rows))}
+            values.append(
+                sum(
+                    chance * er.measure(-np.argsort(ranking).astype(float), measures=name, **alone)[name]
+                    for ranking, chance in zip(mixture.rankings, mixture.probabilities, strict=True)
+                )
+            )
+        assert found[name][0] == pytest.approx(np.nanmean(values))
+    assert gaps["dp@3"][0] == pytest.approx(er.violation(selected, data, "dp"))
+    assert gaps["exposure_gap"][0] == pytest.approx(er.violation(exposure, data, "dp"))
+    assert gaps["ndkl"].shape == (1,)

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import check_k, choose
 from evenrank.contrasts import ACROSS
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, DataError
 from evenrank.measures.ask import MeasureLike, ask_all
 from evenrank.measures.evaluation import Evaluation, divide
 from evenrank.measures.options import Options
 from evenrank.measures.registry import Asked
 from evenrank.ranking import Ranking
-from evenrank.row_checks import number_array, unmasked
+from evenrank.row_checks import as_array, as_floats, number_array, unmasked
 
 MODEL_CHUNK = 1 << 22
 GAINS = ("linear", "exponential")
@@ -31,6 +31,7 @@ def measure(
     relevance: ArrayLike | None = None,
     group: ArrayLike | None = None,
     qid: ArrayLike | None = None,
+    chances: ArrayLike | None = None,
     relevance_threshold: float = 1.0,
     per_query: bool = False,
     ties: str = "average",
@@ -62,6 +63,9 @@ def measure(
     relevance, group, qid : array-like, optional
         Without ``data``: the relevance, group label and query id of each row, (n,), in any order. Without relevance it
         is 0 everywhere, and without query ids all rows are one list.
+    chances : array-like, optional
+        How likely each of several rankings per model is: (samples,), or (q, samples) in the order of
+        ``data.query_ids``; each list's add up to 1. Without it all are alike.
     relevance_threshold : float
         Without ``data``: relevance at or above it is relevant.
     per_query : bool
@@ -97,10 +101,11 @@ def measure(
     common = Options(discount, target, patience, stop, step, protected, among, smoothing)
     asked = chosen_options(list(by_name.values()), common)
     stored = data.to_stored(scores, samples=True)
+    likely = None if chances is None else _chances(chances, data, stored)
     shared: dict[Any, Any] = {}
 
     def of(block: NDArray[Any]) -> list[NDArray[Any]]:
-        ev = Evaluation.of(block, data, ties=ties, gain=gain, across=across, shared=shared)
+        ev = Evaluation.of(block, data, ties=ties, gain=gain, across=across, shared=shared, chances=likely)
         return [
             item.per_query(ev.with_options(options), k) if per_query else item.value(ev.with_options(options), k)
             for item, k, options in asked
@@ -133,6 +138,22 @@ def chosen_options(asked: Sequence[Asked], common: Options) -> list[Asked]:
             names = ", ".join(item.measure.name for item in asked)
             raise ConfigError(f"{option}= is an option of none of the measures {names}; leave it out.")
     return [item._replace(options=item.measure.chosen(item.options, common)) for item in asked]
+
+
+def _chances(chances: ArrayLike, data: RankingData, stored: NDArray[Any]) -> NDArray[np.float64]:
+    """Check the chances of the samples, and give them per list, (q, samples)."""
+    if stored.ndim != 3:
+        raise ConfigError(f"chances= are those of several rankings, scores (n, models, samples); got {stored.shape}.")
+    given = as_floats(as_array(chances, "chances"), "chances")
+    samples = stored.shape[2]
+    if given.shape not in ((samples,), (data.n_queries, samples)):
+        raise DataError(
+            f"chances must be ({samples},) or ({data.n_queries}, {samples}), one per ranking; got {given.shape}."
+        )
+    sums = given.sum(axis=-1)
+    if (given < 0).any() or not np.allclose(sums, 1.0, rtol=0, atol=1e-6):
+        raise DataError(f"chances must be at least 0 and add up to 1 in each list; got sums from {sums.min():g}.")
+    return np.broadcast_to(given, (data.n_queries, samples))
 
 
 def _rows(

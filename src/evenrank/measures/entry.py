@@ -204,7 +204,9 @@ def own_values(function: Callable[..., Any], name: str, *, per_query: bool) -> P
                 wanted = f"one value per query, {shape}" if per_query else "one number"
                 raise ConfigError(f"measure {name!r} must return {wanted}; got {_described(value)}.")
             out[..., number] = array
-        return ev.averaged(out) if ev.ranking.first.ndim > 1 else out[..., 0]
+        if ev.chances is not None and not per_query:
+            raise ConfigError(f"measure {name!r} gives one number of all lists, so it takes no chances= per list.")
+        return ev.averaged(out, slice(None)) if ev.ranking.first.ndim > 1 else out[..., 0]
 
     return values
 

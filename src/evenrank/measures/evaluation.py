@@ -46,6 +46,8 @@ class Evaluation:
         The options of the measure that is computed.
     samples : int
         The number of rankings per model; row values such as `exposure` are averaged over them.
+    chances : ndarray or None
+        How likely each of these is in each list, (q, samples); None if all are alike.
     scores : ndarray, optional
         The scores that made the ranking, in its shape, for measures of the user's own.
     """
@@ -57,6 +59,7 @@ class Evaluation:
     shared: dict[Any, Any] = field(default_factory=dict)
     options: Options = NO_OPTIONS
     samples: int = 1
+    chances: NDArray[np.float64] | None = None
     scores: NDArray[Any] | None = None
     _kept: dict[Any, NDArray[Any]] = field(default_factory=dict, repr=False)
 
@@ -96,11 +99,33 @@ class Evaluation:
         """Shape one value per row or per query so that it broadcasts over the models, if there are any."""
         return row_values if self.ranking.first.ndim == 1 else row_values[:, None]
 
-    def averaged(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Average values of the ranking's columns, (…, models · samples), over the samples: (…, models)."""
+    def averaged(self, values: NDArray[Any], query: Any = None, axis: int = 0) -> NDArray[Any]:
+        """Average values of the ranking's columns over the samples.
+
+        Parameters
+        ----------
+        values : ndarray
+            (…, models · samples).
+        query : ndarray or slice, optional
+            The number of the query that each entry along ``axis`` is of; None: that of each row.
+        axis : int
+            The axis of rows or queries.
+
+        Returns
+        -------
+        ndarray
+            (…, models).
+        """
         if self.samples == 1:
             return values
-        return np.asarray(values.reshape(*values.shape[:-1], -1, self.samples).mean(axis=-1))
+        by_sample = values.reshape(*values.shape[:-1], -1, self.samples)
+        if self.chances is None:
+            return np.asarray(by_sample.mean(axis=-1))
+        of_entry = self.chances[self.data.query_of_row if query is None else query]
+        # (entries, samples) → the shape of by_sample, with 1 where it does not vary.
+        shape = [1] * by_sample.ndim
+        shape[axis], shape[-1] = of_entry.shape
+        return np.asarray((by_sample * of_entry.reshape(shape)).sum(axis=-1))
 
     def top(self, k: int) -> NDArray[np.float64]:
         """Give each row's probability of being among its query's first k, (n,) or (n, models)."""

@@ -56,7 +56,7 @@ def mrr(ev: Evaluation, k: int | None) -> NDArray[Any]:
         not_yet = not_yet * (1 - np.minimum(here, 1))
         if not not_yet.any():
             break
-    return ev.averaged(value)
+    return ev.averaged(value, slice(None))
 
 
 def gap_per_query(ev: Evaluation, notion: NotionLike, values: NDArray[Any]) -> NDArray[Any]:

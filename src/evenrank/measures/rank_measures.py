@@ -41,7 +41,7 @@ def over_blocks(ev: Evaluation, k: int | None, formula: OfCounts, member: NDArra
     first, size = (part.reshape(len(part), -1) for part in (ranking.first, ranking.size))
     out = np.full((ev.data.n_queries, first.shape[1] // ev.samples), np.nan)
     for queries, counts in prefix_counts(first, size, member, ev.data.query_ptr):
-        out[queries] = formula(ev, k, ev.averaged(counts), target[queries].T[:, :, None])
+        out[queries] = formula(ev, k, ev.averaged(counts, queries, axis=2), target[queries].T[:, :, None])
     return out if ranking.first.ndim > 1 else out[:, 0]
 
 
@@ -167,7 +167,8 @@ def pair_counts(ev: Evaluation, *, by_relevance: bool) -> PairCounts:
         counts = relevance_pairs(*places, data.relevance, ev.membership, data.query_ptr)
     else:
         counts = all_pairs(*places, ev.membership, data.query_ptr)
-    return PairCounts(counts.pairs, ev.averaged(counts.wins), ev.averaged(counts.ties))
+    wins, ties = (ev.averaged(part, slice(None)) for part in (counts.wins, counts.ties))
+    return PairCounts(counts.pairs, wins, ties)
 
 
 def _pair_measure(

@@ -198,6 +198,41 @@ class ExposureRanker:
             place[begin + ranking] = np.arange(len(ranking))
         return data.to_caller(-1.0 - place)
 
+    def rankings(self, scores: ArrayLike, data: RankingData) -> tuple[Floats, Floats]:
+        """Give all rankings that may be drawn, as `evenrank.measure` takes them.
+
+        Parameters
+        ----------
+        scores, data
+            As for `mixtures`.
+
+        Returns
+        -------
+        scores : ndarray
+            Scores of each ranking (minus the rank), (n, 1, rankings), in the caller's row order.
+        chances : ndarray
+            How likely each is in each list, (q, rankings); 0 beyond those that a list has.
+
+        Examples
+        --------
+        >>> data = RankingData.from_arrays(np.zeros((4, 0)), [1, 0, 1, 0], ["a", "a", "b", "b"], [1] * 4)
+        >>> rankings, chances = ExposureRanker("parity").rankings([0.9, 0.8, 0.3, 0.2], data)
+        >>> import evenrank as er
+        >>> er.measure(rankings, data, ["exposure_gap", "dp@2"], chances=chances)
+        {'exposure_gap': array([0.]), 'dp@2': array([0.])}
+        """
+        mixtures = self.mixtures(scores, data)
+        most = max(len(mixture.probabilities) for mixture in mixtures)
+        places = np.zeros((data.n_rows, most))
+        chances = np.zeros((data.n_queries, most))
+        for query, mixture in enumerate(mixtures):
+            number, length = mixture.rankings.shape
+            chances[query, :number] = mixture.probabilities
+            place = np.argsort(mixture.rankings, axis=1).T
+            begin = data.query_ptr[query]
+            places[begin : begin + length] = place[:, np.minimum(np.arange(most), number - 1)]
+        return data.to_caller(-1.0 - places)[:, None], chances
+
     def exposure(self, scores: ArrayLike, data: RankingData) -> Floats:
         """Compute each row's expected exposure.
 
