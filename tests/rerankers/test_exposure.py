@@ -86,11 +86,18 @@ def test_no_mixture_of_all_orders_is_better(items: list[Any], constraint: str, s
         assert np.ptp(group_values(constraint, mixture.exposure, merit, group)) <= least + 1e-6
 
 
+def decomposed(exposure: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rankings of one list, and how likely each is."""
+    places, chances = decompose(exposure[None], weights)
+    used = chances[:, 0] > 0
+    return np.argsort(places[used, 0], axis=1), chances[used, 0]
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(1, 30))
 def test_decompositions_give_the_exposure_back_in_at_most_n_rankings(merit: list[float], k: int) -> None:
     weights = place_weights(len(merit), k)
     exposure = project(np.array(merit) * 3, weights)
-    rankings, probabilities = decompose(exposure, weights)
+    rankings, probabilities = decomposed(exposure, weights)
     mean = np.zeros(len(merit))
     for ranking, probability in zip(rankings, probabilities, strict=True):
         mean[ranking] += probability * weights
@@ -116,7 +123,7 @@ def test_rounding_does_not_add_up_over_a_decomposition(kind: str) -> None:
         n = int(rng.integers(1, 31))
         weights = place_weights(n, int(rng.integers(1, n + 1)))
         exposure = project(3 * HOSTILE[kind](rng, n), weights)
-        rankings, probabilities = decompose(exposure, weights)
+        rankings, probabilities = decomposed(exposure, weights)
         mean = np.zeros(n)
         for ranking, probability in zip(rankings, probabilities, strict=True):
             mean[ranking] += probability * weights
@@ -249,3 +256,29 @@ def test_measures_of_all_rankings_are_their_expectations(constraint: str) -> Non
     assert gaps["dp@3"][0] == pytest.approx(er.violation(selected, data, "dp"))
     assert gaps["exposure_gap"][0] == pytest.approx(er.violation(exposure, data, "dp"))
     assert gaps["ndkl"].shape == (1,)
+
+
+@pytest.mark.filterwarnings("ignore")  # of lists whose constraint cannot be met
+@pytest.mark.parametrize("constraint", ["parity", "disparate_treatment", "disparate_impact", "individual"])
+@pytest.mark.parametrize(("slack", "strength"), [(0.0, 1.0), (0.05, 1.0), (0.0, 0.4)])
+def test_many_lists_are_solved_as_each_alone(constraint: str, slack: float, strength: float) -> None:
+    rng = np.random.default_rng(9)
+    query = np.repeat(np.arange(12), rng.integers(1, 12, 12))
+    n = len(query)
+    group = rng.choice(np.array(["a", "b", "c", None], object), n, p=[0.5, 0.3, 0.1, 0.1])
+    merit = np.where(rng.random(n) < 0.2, 0.0, rng.random(n).round(2))
+    data = er.RankingData.from_arrays(np.zeros((n, 0)), np.zeros(n), group, query)
+    ranker = ExposureRanker(constraint, slack, strength=strength)
+    mixtures = ranker.mixtures(merit, data)
+    assert {len(set(group[query == number]) - {None}) for number in range(12)} >= {1, 2, 3}
+    for number, mixture in enumerate(mixtures):
+        rows = query == number
+        # Alone, items go in as they stand; ties of merit are broken by row in both.
+        order = np.argsort(-merit[rows], kind="stable")
+        alone = ranker.solve(merit[rows][order], group[rows][order])
+        assert mixture.quality == pytest.approx(alone.quality, abs=1e-9)
+        if len(set(group[rows]) - {None}) < 3:  # with more groups several mixtures may be best
+            assert mixture.exposure[order] == pytest.approx(alone.exposure, abs=1e-9)
+        assert mixture.feasible == alone.feasible
+        assert mixture.slack == pytest.approx(alone.slack, abs=1e-9, nan_ok=True)
+        assert mixture.probabilities.sum() == pytest.approx(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
 from evenrank.ranking import strict_places
 from evenrank.rerankers.base import one_column
+from evenrank.rerankers.exposure_lists import ListDraws, TwoGroupLists, in_proportion
 from evenrank.rerankers.exposure_program import Mixture, Program, solve
-from evenrank.rerankers.permutohedron import decompose, place_weights, project
+from evenrank.rerankers.permutohedron import place_weights
 from evenrank.row_checks import as_array, as_floats
 
 Floats = NDArray[np.float64]
@@ -133,7 +134,8 @@ class ExposureRanker:
         if worth.ndim != 1 or not len(worth) or len(labels) != len(worth):
             raise DataError(f"merit and groups must be two lists of one length; got {worth.shape} and {len(labels)}.")
         known = {label: code for code, label in enumerate(dict.fromkeys(x for x in labels if not _unknown(x)))}
-        return self._solve(worth, np.array([known.get(label, -1) if not _unknown(label) else -1 for label in labels]))
+        codes = np.array([known.get(label, -1) if not _unknown(label) else -1 for label in labels])
+        return self._mixture(self._solve(worth, codes, np.array([0, len(worth)])), 0, worth)
 
     def mixtures(self, scores: ArrayLike, data: RankingData) -> list[StochasticRanking]:
         """Find the rankings of every list.
@@ -150,27 +152,10 @@ class ExposureRanker:
         list of StochasticRanking
             One per query, in the order of ``data.query_ids``; items are numbered by their row within the stored list.
         """
-        stored = as_floats(one_column(scores, data), "scores")
-        if self._needs_groups and data.n_groups < 1:
-            raise DataError("ExposureRanker needs group labels; the data has none. Name the column of the group.")
-        rank = strict_places(stored, data)
-        out, short = [], 0
-        for begin, end in zip(data.query_ptr[:-1].tolist(), data.query_ptr[1:].tolist(), strict=True):
-            # Items go in by rank, so that ties are broken as everywhere.
-            order = np.argsort(rank[begin:end])
-            mixture = self._solve(stored[begin:end][order], data.group[begin:end][order].astype(np.int64))
-            exposure = np.empty(end - begin)
-            exposure[order] = mixture.exposure
-            out.append(replace(mixture, rankings=order[mixture.rankings], exposure=exposure))
-            short += not mixture.feasible
-        if short and self._needs_groups:
-            warnings.warn(
-                f"in {short} of {data.n_queries} lists no mixture of rankings meets {self.constraint}; the nearest was "
-                "taken. A larger slack can be met",
-                DataWarning,
-                stacklevel=2,
-            )
-        return out
+        draws = self._draws(scores, data)
+        stored = data.to_stored(scores)
+        bounds = zip(data.query_ptr[:-1].tolist(), data.query_ptr[1:].tolist(), strict=True)
+        return [self._mixture(draws, number, stored[begin:end]) for number, (begin, end) in enumerate(bounds)]
 
     def rerank(self, scores: ArrayLike, data: RankingData, k: int | None = None, *, seed: int = 0) -> Floats:
         """Draw one ranking of each list.
@@ -190,13 +175,8 @@ class ExposureRanker:
             Scores of the new order (minus the new rank), (n,), in the caller's row order.
         """
         check_number(seed, "seed", least=0, whole=True)
-        rng = np.random.default_rng(seed)
         ranker = self if k is None else ExposureRanker(self.constraint, self.slack, k, self.strength)
-        place = np.empty(data.n_rows, np.int64)
-        for begin, mixture in zip(data.query_ptr[:-1].tolist(), ranker.mixtures(scores, data), strict=True):
-            ranking = mixture.sample(rng)
-            place[begin + ranking] = np.arange(len(ranking))
-        return data.to_caller(-1.0 - place)
+        return data.to_caller(-1.0 - ranker._draws(scores, data).drawn(seed))
 
     def rankings(self, scores: ArrayLike, data: RankingData) -> tuple[Floats, Floats]:
         """Give all rankings that may be drawn, as `evenrank.measure` takes them.
@@ -221,17 +201,8 @@ class ExposureRanker:
         >>> er.measure(rankings, data, ["exposure_gap", "dp@2"], chances=chances)
         {'exposure_gap': array([0.]), 'dp@2': array([0.])}
         """
-        mixtures = self.mixtures(scores, data)
-        most = max(len(mixture.probabilities) for mixture in mixtures)
-        places = np.zeros((data.n_rows, most))
-        chances = np.zeros((data.n_queries, most))
-        for query, mixture in enumerate(mixtures):
-            number, length = mixture.rankings.shape
-            chances[query, :number] = mixture.probabilities
-            place = np.argsort(mixture.rankings, axis=1).T
-            begin = data.query_ptr[query]
-            places[begin : begin + length] = place[:, np.minimum(np.arange(most), number - 1)]
-        return data.to_caller(-1.0 - places)[:, None], chances
+        draws = self._draws(scores, data)
+        return data.to_caller(-1.0 - draws.place)[:, None], draws.chance
 
     def exposure(self, scores: ArrayLike, data: RankingData) -> Floats:
         """Compute each row's expected exposure.
@@ -246,7 +217,8 @@ class ExposureRanker:
         ndarray
             (n,), in the caller's row order.
         """
-        return data.to_caller(np.concatenate([mixture.exposure for mixture in self.mixtures(scores, data)]))
+        weights = place_weights(int(data.lengths.max()), self.k)
+        return data.to_caller(self._draws(scores, data).expected(weights))
 
     def selection(self, scores: ArrayLike, data: RankingData, k: int) -> Floats:
         """Compute each row's probability of being among the first k of its list.
@@ -263,55 +235,99 @@ class ExposureRanker:
         ndarray
             (n,), in the caller's row order.
         """
-        return data.to_caller(np.concatenate([mixture.selection(k) for mixture in self.mixtures(scores, data)]))
+        inside = (np.arange(int(data.lengths.max())) < check_k(k)).astype(float)
+        return data.to_caller(self._draws(scores, data).expected(inside))
 
-    # ------------------------------------------------------------------ one list
+    # ------------------------------------------------------------------ all lists
 
     @property
     def _needs_groups(self) -> bool:
         return self.constraint != "individual"
 
-    def _solve(self, merit: Floats, group: NDArray[np.int64]) -> StochasticRanking:
-        weights = place_weights(len(merit), self.k)
+    def _draws(self, scores: ArrayLike, data: RankingData) -> ListDraws:
+        """The draws of all lists, with the rows as they are stored."""
+        stored = as_floats(one_column(scores, data), "scores")
+        if self._needs_groups and data.n_groups < 1:
+            raise DataError("ExposureRanker needs group labels; the data has none. Name the column of the group.")
+        # Items go in by rank, so that ties are broken as everywhere.
+        order = np.empty(data.n_rows, np.int64)
+        order[np.repeat(data.query_ptr[:-1], data.lengths) + strict_places(stored, data)] = np.arange(data.n_rows)
+        draws = self._solve(stored[order], data.group[order].astype(np.int64), data.query_ptr)
+        place = np.empty_like(draws.place)
+        place[order] = draws.place
+        draws.place = place
+        short = int((~draws.feasible).sum())
+        if short and self._needs_groups:
+            warnings.warn(
+                f"in {short} of {data.n_queries} lists no mixture of rankings meets {self.constraint}; the nearest was "
+                "taken. A larger slack can be met",
+                DataWarning,
+                stacklevel=3,
+            )
+        return draws
+
+    def _solve(self, merit: Floats, group: NDArray[np.int64], ptr: NDArray[np.int64]) -> ListDraws:
         name = OTHER_NAMES.get(self.constraint, self.constraint)
         if name != "parity" and (merit < 0).any():
             raise DataError(
                 f"merits must be at least 0 for {name}; got {merit.min():g}. Give chances of relevance, not scores."
             )
+        weights = place_weights(int(np.diff(ptr).max()), self.k)
         if name == "individual":
-            return self._individual(merit, weights)
-        total = np.bincount(group[group >= 0], merit[group >= 0] if name != "parity" else None)
-        counts = np.flatnonzero(total > 0)  # a group without merit has no exposure per merit
-        code = np.full(len(total) + 1, -1)  # the last is that of unknown groups
-        code[counts] = np.arange(len(counts))
-        group = code[group]
+            return in_proportion(merit, weights, ptr, float(self.strength))
+        groups = int(group.max(initial=-1)) + 1
+        list_of_row = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+        cell = np.where(group >= 0, list_of_row * groups + group, -1)
+        total = np.bincount(cell[cell >= 0], None if name == "parity" else merit[cell >= 0], (len(ptr) - 1) * groups)
+        counts = total.reshape(len(ptr) - 1, -1) > 0  # a group without merit has no exposure per merit
+        code = np.where(counts, np.cumsum(counts, axis=1) - 1, -1).ravel()
+        code = np.where(cell >= 0, np.append(code, -1)[cell], -1)
         worth = merit if name == "disparate_impact" else np.ones(len(merit))
-        value = worth / np.append(total[counts], 1.0)[group]
-        program = Program(merit, value, group, weights)
-        slack = float(self.slack)
-        if self.strength < 1 and len(counts):
-            apart = float(np.ptp(program.result(program.best(np.zeros(len(counts))))[1]))
-            slack = max(slack, self.strength * slack + (1 - self.strength) * apart)
-        return _with_exposure(solve(program, slack), merit, weights)
+        value = np.where(code >= 0, worth / np.where(code >= 0, np.append(total, 1.0)[cell], 1.0), 0.0)
+        return self._with_groups(merit, value, code, counts.sum(axis=1), weights, ptr)
 
-    def _individual(self, merit: Floats, weights: Floats) -> StochasticRanking:
-        by_merit = np.argsort(-merit, kind="stable")
-        plain = np.empty(len(merit))
-        plain[by_merit] = weights
-        if not merit.sum() > 0:  # nothing to be proportional to
-            return _with_exposure(Mixture(by_merit[None], np.ones(1), np.nan, feasible=False), merit, weights)
-        wanted = self.strength * merit * (weights.sum() / merit.sum()) + (1 - self.strength) * plain
-        nearest = project(wanted, weights)
-        rankings, probabilities = decompose(nearest, weights)
-        apart = float(np.abs(nearest - wanted).max())
-        return _with_exposure(Mixture(rankings, probabilities, apart, feasible=apart <= 1e-9), merit, weights)
+    def _with_groups(
+        self,
+        merit: Floats,
+        value: Floats,
+        code: NDArray[np.int64],
+        number: NDArray[np.int64],
+        weights: Floats,
+        ptr: NDArray[np.int64],
+    ) -> ListDraws:
+        """The draws of lists whose items have these values for groups numbered from 0 in each list."""
+        of_two = np.repeat(number == 2, np.diff(ptr)) & (code >= 0)
+        pairs = TwoGroupLists(merit, np.where(of_two, value * (2 * code - 1), 0.0), weights, ptr)
+        plain, _, apart = pairs.plain()
+        slack = self._slack(np.abs(apart))
+        draws = pairs.solve(np.flatnonzero(np.abs(apart) > slack), slack)
+        same = np.abs(apart) <= slack
+        chosen = same[draws.list_of_row]
+        draws.place[chosen] = plain[chosen][:, None]
+        draws.slack[same] = slack[same]
+        for at in np.flatnonzero(number > 2).tolist():
+            rows = slice(ptr[at], ptr[at + 1])
+            program = Program(merit[rows], value[rows], code[rows], weights[: ptr[at + 1] - ptr[at]])
+            by_merit = program.best(np.zeros(program.n_groups))
+            mixture = solve(program, float(self._slack(np.ptp(program.result(by_merit)[1]))))
+            place = np.argsort(mixture.rankings, axis=1).T
+            result = (mixture.probabilities[None], np.array([mixture.slack]), np.array([mixture.feasible]))
+            draws.put(np.array([at]), place, *result)
+        return draws
 
+    def _slack(self, apart: Any) -> Any:
+        """How far groups may be apart whose values are ``apart`` in the order by merit."""
+        own = float(self.slack)
+        return np.maximum(own, self.strength * own + (1 - self.strength) * apart)
 
-def _with_exposure(mixture: Mixture, merit: Floats, weights: Floats) -> StochasticRanking:
-    exposure = np.zeros(len(merit))
-    for ranking, probability in zip(mixture.rankings, mixture.probabilities, strict=True):
-        exposure[ranking] += probability * weights
-    return StochasticRanking(**vars(mixture), exposure=exposure, quality=float(merit @ exposure))
+    def _mixture(self, draws: ListDraws, number: int, merit: Floats) -> StochasticRanking:
+        rankings, chances = draws.rankings(number)
+        exposure = np.zeros(len(merit))
+        weights = place_weights(len(merit), self.k)
+        for ranking, chance in zip(rankings, chances, strict=True):
+            exposure[ranking] += chance * weights
+        slack, feasible = float(draws.slack[number]), bool(draws.feasible[number])
+        return StochasticRanking(rankings, chances, slack, feasible, exposure, float(merit @ exposure))
 
 
 def _unknown(label: Any) -> bool:

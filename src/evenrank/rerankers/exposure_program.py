@@ -2,8 +2,8 @@
 
 A group's value is Σ cᵢ·eᵢ over its items, with eᵢ an item's expected exposure, and the values of all groups lie within
 ``slack`` of each other. For given prices of the groups' values the best ranking is a sort, so rankings are made one by
-one: prices come from the best mixture of those made so far, and a ranking that would improve it joins them. With two
-groups there is one price, and the mixture is one of two rankings.
+one: prices come from the best mixture of those made so far, and a ranking that would improve it joins them. Two groups
+have one price, and many lists are solved at once: see `evenrank.rerankers.exposure_lists`.
 """
 
 from __future__ import annotations
@@ -103,43 +103,10 @@ def solve(program: Program, slack: float) -> Mixture:
     Mixture
         The best one. Where no mixture is as asked, the best of those whose values are least apart.
     """
-    plain = program.best(np.zeros(max(program.n_groups, 1)))
-    values = program.result(plain)[1]
-    if program.n_groups < 2 or np.ptp(values) <= slack:
+    plain = program.best(np.zeros(program.n_groups))
+    if np.ptp(program.result(plain)[1]) <= slack:
         return Mixture(plain[None], np.ones(1), slack, feasible=True)
-    if program.n_groups == 2:
-        return _two_groups(program, slack, plain)
     return _Rounds(program, slack).mixture()
-
-
-def _two_groups(program: Program, slack: float, plain: Ints) -> Mixture:
-    """Price the difference of the two values: as it rises so does the difference, and one price gives ``slack``."""
-    turned = -1.0 if np.diff(program.result(plain)[1])[0] > 0 else 1.0
-
-    def lead(ranking: Ints) -> tuple[float, float]:
-        utility, values = program.result(ranking)
-        return utility, turned * float(values[1] - values[0])
-
-    push = turned * np.array([-1.0, 1.0])
-    low, high = plain, program.best(push, utility=0.0)
-    wanted = -slack
-    if lead(high)[1] < wanted:
-        return Mixture(high[None], np.ones(1), -lead(high)[1], feasible=False)
-    scale = max(abs(lead(plain)[0]), 1e-300)
-    for _ in range(MOST_ROUNDS):
-        (u_low, d_low), (u_high, d_high) = lead(low), lead(high)
-        if d_high - d_low <= 0:
-            break
-        price = (u_low - u_high) / (d_high - d_low)
-        middle = program.best(price * push)
-        u, d = lead(middle)
-        if u + price * d <= u_low + price * d_low + PRECISION * scale:
-            break
-        low, high = (middle, high) if d <= wanted else (low, middle)
-    (_, d_low), (_, d_high) = lead(low), lead(high)
-    share = 1.0 if d_high <= d_low else min(max((wanted - d_low) / (d_high - d_low), 0.0), 1.0)
-    kept = np.array([1.0 - share, share])
-    return Mixture(np.stack([low, high])[kept > 0], kept[kept > 0], slack, feasible=True)
 
 
 class _Rounds:

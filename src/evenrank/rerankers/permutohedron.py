@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 ROUNDING = 1e-12  # of the largest weight: less than this is no difference
 
 
@@ -44,7 +45,7 @@ def project(point: Floats, weights: Floats) -> Floats:
     return out
 
 
-def decompose(exposure: Floats, weights: Floats) -> tuple[NDArray[np.int64], Floats]:
+def decompose(exposure: Floats, weights: Floats) -> tuple[Ints, Floats]:
     """Find rankings that give these exposures on average.
 
     Each step takes the ranking by exposure out of the mixture, as much of it as leaves the rest within the hull, where
@@ -54,59 +55,70 @@ def decompose(exposure: Floats, weights: Floats) -> tuple[NDArray[np.int64], Flo
     Parameters
     ----------
     exposure : ndarray
-        (n,), within the hull.
+        (lists, n), within the hull.
     weights : ndarray
         As for `project`.
 
     Returns
     -------
-    rankings, probabilities : ndarray
-        Items from the top, (rankings, n), and (rankings,).
+    places, chances : ndarray
+        The place of each item from 0, (rankings, lists, n), and (rankings, lists); 0 beyond those that a list has.
     """
-    n = len(exposure)
-    rest, left = exposure.astype(float), 1.0
+    rest, left = exposure.astype(float), np.ones(len(exposure))
     before = np.cumsum(weights)
-    block = np.zeros(n, np.int64)  # the first of the places that an item shares with others
-    rankings, probabilities = [], []
-    while True:
-        order = np.lexsort([-rest, block])
-        corner = np.empty(n)
-        corner[order] = weights
-        rankings.append(order)
-        away = rest - corner
-        inside = block[order][:-1] == block[order][1:]  # prefixes that end within a block
-        rounding = ROUNDING * float(weights[0]) / left  # the rest counts with ``left``, and so does what it is off by
-        if not inside.any() or np.abs(away).max() <= rounding:
-            break
-        step, order = _farthest(rest, away, before, block, inside)
-        if not np.isfinite(step):
-            break
+    block = np.zeros(exposure.shape, np.int64)  # the first of the places that an item shares with others
+    every = np.arange(exposure.shape[1])
+    places, chances = [], []
+    active = np.arange(len(exposure))
+    while len(active):
+        own, shared = rest[active], block[active]
+        order = np.lexsort([-own, shared])
+        place, chance = np.tile(every, (len(exposure), 1)), np.zeros(len(exposure))
+        place[active] = np.argsort(order)
+        away = own - weights[place[active]]
+        sorted_blocks = np.take_along_axis(shared, order, 1)
+        inside = sorted_blocks[:, :-1] == sorted_blocks[:, 1:]  # prefixes that end within a block
+        rounding = ROUNDING * weights[0] / left[active]  # the rest counts with ``left``, and so does what it is off by
+        step, order = _farthest(own, away, before, shared, inside)
+        ends = ~inside.any(axis=1) | (np.abs(away).max(axis=1) <= rounding) | ~np.isfinite(step)
+        step[ends] = 0.0
         # rest = (beyond + step·corner) / (1 + step)
-        probabilities.append(left * step / (1.0 + step))
-        left /= 1.0 + step
-        rest = rest + step * away
-        room = (before - np.cumsum(rest[order]))[:-1]
-        full = inside & (room <= max(float(room[inside].min()), rounding))
-        starts = np.r_[0, np.where(full | ~inside, np.arange(1, n), 0)]
-        block[order] = np.maximum.accumulate(starts)
-    kept = np.array([*probabilities, left])
-    return np.array(rankings)[kept > 0], kept[kept > 0]
+        chance[active] = np.where(ends, left[active], left[active] * step / (1.0 + step))
+        places.append(place)
+        chances.append(chance)
+        left[active] /= 1.0 + step
+        own = own + step[:, None] * away
+        room = (before - np.cumsum(np.take_along_axis(own, order, 1), axis=1))[:, :-1]
+        least = np.where(inside, room, np.inf).min(axis=1, initial=np.inf)
+        full = inside & (room <= np.maximum(least, rounding)[:, None])
+        starts = np.where(full | ~inside, every[1:], 0)
+        starts = np.maximum.accumulate(np.hstack([np.zeros((len(active), 1), np.int64), starts]), axis=1)
+        np.put_along_axis(shared, order, starts, 1)
+        rest[active], block[active] = own, shared
+        active = active[~ends]
+    return np.array(places), np.array(chances)
 
 
 def _farthest(
-    rest: Floats, away: Floats, before: Floats, block: NDArray[np.int64], inside: NDArray[np.bool_]
-) -> tuple[float, NDArray[np.int64]]:
-    """How far one can go from ``rest`` in the direction ``away`` without leaving the hull, and the order there.
+    rest: Floats, away: Floats, before: Floats, block: Ints, inside: NDArray[np.bool_]
+) -> tuple[Floats, Ints]:
+    """How far one can go from ``rest`` in the direction ``away`` within the hull, (lists,), and the order there.
 
-    Newton's way: the items that have too much together at a step give a smaller step, until none have.
+    Newton's way: the items that have too much together at a step give a smaller step, until none have. The step is
+    infinite if all that is left to go is rounding.
     """
-    step = np.inf
+    step = np.full(len(rest), np.inf)
     order = np.lexsort([-away, block])
-    while True:
-        gain, room = np.cumsum(away[order])[:-1], (before - np.cumsum(rest[order]))[:-1]
-        rises = inside & (gain > 0)
-        smallest = float(np.maximum(room[rises] / gain[rises], 0.0).min(initial=np.inf))
-        if smallest >= step * (1 - 1e-14):
-            return step, order  # infinite if all that is left to go is rounding
-        step = smallest
-        order = np.lexsort([-(rest + step * away), block])
+    going = np.arange(len(rest))
+    while len(going):
+        at = order[going]
+        gain = np.cumsum(np.take_along_axis(away[going], at, 1), axis=1)[:, :-1]
+        room = (before - np.cumsum(np.take_along_axis(rest[going], at, 1), axis=1))[:, :-1]
+        rises = inside[going] & (gain > 0)
+        bounds = np.where(rises, np.maximum(room, 0.0) / np.where(rises, gain, 1.0), np.inf)
+        smallest = bounds.min(axis=1, initial=np.inf)
+        shorter = smallest < step[going] * (1 - 1e-14)
+        going = going[shorter]
+        step[going] = smallest[shorter]
+        order[going] = np.lexsort([-(rest[going] + step[going, None] * away[going]), block[going]])
+    return step, order
