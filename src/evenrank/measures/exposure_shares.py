@@ -57,14 +57,10 @@ def jensen_shannon(a: NDArray[Any], b: NDArray[Any], axis: int = -1) -> NDArray[
 
 def kl_terms(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
     """Compute a ln(a / b), the terms of KL(a ‖ b): 0 where a is 0, inf where only b is."""
-    a, b = np.broadcast_arrays(a, b)
-    out = np.where(np.isnan(a), np.nan, 0.0)
-    some = a > 0
-    with np.errstate(divide="ignore"):
-        np.divide(a, b, out=out, where=some)
-        np.log(out, out=out, where=some)
-    np.multiply(out, a, out=out, where=some)
-    return out
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out = np.asarray(a / b)
+        out = np.where(np.equal(a, 0), 1.0, out)
+        return np.asarray(np.log(out, out=out) * a)
 
 
 def along_groups(target: NDArray[Any], like: NDArray[Any]) -> NDArray[np.float64]:

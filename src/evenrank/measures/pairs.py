@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.measures.evaluation import divide
-from evenrank.measures.lists import group_sums, list_blocks, query_sums
+from evenrank.measures.lists import Places, group_codes, group_sums, list_blocks, query_sums
 from evenrank.ranking import Ranking
 
 
@@ -116,11 +116,7 @@ def all_pairs(first: NDArray[Any], size: NDArray[Any], membership: NDArray[Any],
     PairCounts
         Counts of each list.
     """
-    counts = _count(first, size, membership, membership, ptr)
-    # No item is paired with itself, which is counted as a tie.
-    own = query_sums(membership[:, :, None] * membership[:, None, :].astype(float), ptr)
-    ties = counts.ties - own.reshape(*own.shape, *(1,) * (counts.ties.ndim - 3))
-    return PairCounts(counts.pairs - own, counts.wins, ties)
+    return _count(first, size, membership, membership, ptr, same_rows=True)
 
 
 def _added(total: PairCounts, part: PairCounts, where: Any) -> PairCounts:
@@ -130,43 +126,62 @@ def _added(total: PairCounts, part: PairCounts, where: Any) -> PairCounts:
 
 
 def _count(
-    first: NDArray[Any], size: NDArray[Any], left: NDArray[Any], right: NDArray[Any], ptr: NDArray[np.int64]
+    first: NDArray[Any],
+    size: NDArray[Any],
+    left: NDArray[Any],
+    right: NDArray[Any],
+    ptr: NDArray[np.int64],
+    *,
+    same_rows: bool = False,
 ) -> PairCounts:
-    """Pairs of a row that weighs ``left`` in its groups with one that weighs ``right`` in its, by list."""
+    """Pairs of a row that weighs ``left`` in its groups with another that weighs ``right`` in its, by list."""
     ones = np.ones(len(left))
     pairs = group_sums(ones, left, ptr)[:, :, None] * group_sums(ones, right, ptr)[:, None, :]
-    places, sizes = first.reshape(len(first), -1), size.reshape(len(size), -1)
-    groups, models = left.shape[1], places.shape[1]
-    wins = np.zeros((len(pairs), groups, models, groups))
+    own = np.zeros_like(pairs)
+    if same_rows:
+        own = query_sums(left[:, :, None] * right[:, None, :].astype(float), ptr)
+    flat = (first.reshape(len(first), -1), size.reshape(len(size), -1))
+    groups, models = left.shape[1], flat[0].shape[1]
+    wins = np.zeros((len(pairs), models, groups, groups))
     ties = np.zeros_like(wins)
-    for block in list_blocks(ptr, (models + 1) * groups):
-        count, length = len(block.queries), block.length
-        place = places[block.rows].reshape(count, length, models)
-        shape = (count, length, groups)
-        weigh = left[block.rows].reshape(shape).transpose(0, 2, 1).astype(float)
-        end = place + sizes[block.rows].reshape(place.shape)
-        above = _above(place, end, right[block.rows].reshape(shape))
-        whole = right[block.rows].reshape(shape).sum(axis=1, dtype=float)[:, None, None, :]
-        through = above(end)
-        below = (whole - through).reshape(count, length, -1)
-        tied = (through - above(place)).reshape(count, length, -1)
-        wins[block.queries] = (weigh @ below).reshape(count, groups, models, groups)
-        ties[block.queries] = (weigh @ tied).reshape(count, groups, models, groups)
-    shape4 = (len(pairs), groups, groups, *first.shape[1:])
-    return PairCounts(pairs, np.moveaxis(wins, 2, 3).reshape(shape4), np.moveaxis(ties, 2, 3).reshape(shape4))
+    for block in list_blocks(ptr, models * groups):
+        places = Places.of(*flat, block)
+        sides = (left[block.rows], right[block.rows])
+        codes = [group_codes(side) for side in sides] if places.untied else [None]
+        if any(code is None for code in codes):
+            won, tied = _tied_wins(places, *sides)
+            ties[block.queries] = tied - own[block.queries][:, None]  # a row is tied with itself, and no pair
+        else:
+            won = _untied_wins(places, *codes, groups)
+        wins[block.queries] = won
+    shape = (len(pairs), groups, groups, *first.shape[1:])
+    return PairCounts(pairs - own, *(np.moveaxis(part, 1, 3).reshape(shape) for part in (wins, ties)))
 
 
-def _above(place: NDArray[Any], end: NDArray[Any], right: NDArray[Any]) -> Any:
-    """A function from places, (c, length, models), to the weight of the rows above them, (c, length, models, G)."""
-    count, length, models = place.shape
-    groups = right.shape[2]
-    lists = (np.arange(count)[:, None, None] * models + np.arange(models)) * (length + 1)
-    at = (lists + place + 1).reshape(-1)
-    size = count * models * (length + 1)
-    weights = np.broadcast_to(right[:, :, None, :], (*place.shape, groups)).reshape(-1, groups)
-    table = np.stack([np.bincount(at, weights[:, group], size) for group in range(groups)], axis=1)
-    table = np.cumsum(table.reshape(count * models, length + 1, groups), axis=1).reshape(size, groups)
-    return lambda where: table[(lists + where)]
+def _untied_wins(places: Places, left: Any, right: Any, groups: int) -> NDArray[np.float64]:
+    """Wins in lists without ties, of rows with one group each, (c, models, G, G)."""
+    (count, length, models), number = places.first.shape, np.arange(groups)
+    above, below = (np.empty((length, places.lists, groups)) for _ in range(2))
+    np.equal(places.codes_at_rank(left)[:, :, None], number, out=above)
+    lower = places.codes_at_rank(right)[:0:-1, :, None]  # from the last rank up to the second
+    below[-1] = 0
+    np.equal(lower, number, out=below[-2::-1])
+    np.cumsum(below[::-1], axis=0, out=below[::-1])
+    return (above.transpose(1, 2, 0) @ below.transpose(1, 0, 2)).reshape(count, models, groups, groups)
+
+
+def _tied_wins(places: Places, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Wins and ties of lists with tied items or soft groups, (c, models, G, G)."""
+    (count, length, _), groups = places.first.shape, left.shape[1]
+    until = np.zeros((length + 1, places.lists, groups))
+    np.cumsum(places.sums_at_start(right), axis=0, out=until[1:])
+    until = until.reshape(-1, groups)
+    through = until[places.cells(places.first + places.size)]
+    below = right.reshape(count, length, groups).sum(axis=1, dtype=float)[:, None, None] - through
+    tied = through - until[places.cells(places.first)]
+    weight = left.reshape(count, length, groups).transpose(0, 2, 1)[:, None].astype(float)
+    won, drawn = (weight @ part.transpose(0, 2, 1, 3) for part in (below, tied))
+    return won, drawn
 
 
 def accuracies(counts: PairCounts) -> NDArray[np.float64]:

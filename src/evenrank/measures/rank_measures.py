@@ -13,7 +13,8 @@ from evenrank.discounts import PATIENCE
 from evenrank.measures.cut_points import STEP, cut_point_sum, largest_sum, normalised
 from evenrank.measures.entry import Measure
 from evenrank.measures.evaluation import Evaluation
-from evenrank.measures.lists import prefix_counts
+from evenrank.measures.exposure_shares import along_groups
+from evenrank.measures.lists import group_sums, prefix_counts
 from evenrank.measures.pairs import (
     PairCounts,
     accuracies,
@@ -24,8 +25,9 @@ from evenrank.measures.pairs import (
     relevance_pairs,
     spread,
 )
-from evenrank.measures.prefixes import extremes, fair_prefix, infeasible, ndkl, skew, smoothed_skew
+from evenrank.measures.prefixes import binomial_chance, extremes, fair_prefix, infeasible, ndkl, skew, smoothed_skew
 
+MOST_CHANCES = 1 << 22  # of a table of the binomial distribution
 AT_COUNTS = "at expected counts of the first ranks"
 GEYIK = "Geyik et al. 2019"
 YANG = "Yang and Stoyanovich 2017"
@@ -45,12 +47,22 @@ def over_blocks(ev: Evaluation, k: int | None, formula: OfCounts, member: NDArra
     return out if ranking.first.ndim > 1 else out[:, 0]
 
 
-def _skews(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[Any]) -> Any:
-    assert k is not None
-    smoothing = ev.options.smoothing or 0.0
-    if smoothing:
-        return extremes(smoothed_skew(counts, target, k, smoothing))
-    return extremes(skew(counts, target, k))
+def _skew_measure(name: str, best: str, end: int, range: str, fair: str) -> Measure:
+    """The lowest (end 0) or the highest skew (end 1) over groups."""
+
+    def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
+        assert k is not None
+        data, smoothing = ev.data, ev.options.smoothing
+        top = np.moveaxis(group_sums(ev.top(k), ev.membership, data.query_ptr), 1, 0)
+        target = np.moveaxis(along_groups(ev.target_shares(), np.moveaxis(top, 0, 1)), 1, 0)
+        if not smoothing:
+            return extremes(skew(top, ev.as_column(np.minimum(k, data.lengths)), target))[end]
+        known = ev.as_column(ev.per_query_sum(ev.membership.sum(axis=1)))
+        return extremes(smoothed_skew(top, known, target, smoothing))[end]
+
+    options = {"target": "data", "smoothing": 0.0}
+    about: Any = {"range": range, "fair": fair, "ties": AT_COUNTS, "reference": f"{GEYIK}; smoothing: LiFT"}
+    return Measure(name, "needed", best, per_query, options=options, needs=("groups",), **about)
 
 
 def _ndkl(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
@@ -58,7 +70,29 @@ def _ndkl(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[A
 
 
 def _fair_prefix(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
-    return fair_prefix(counts[:k, ev.protected], target[ev.protected])
+    protected, share = counts[:k, 0], target[ev.protected, :, 0]
+    whole = np.rint(protected).astype(np.int64)
+    chances = _chances(ev, len(counts)) if np.array_equal(whole, protected) else None
+    if chances is None:
+        return fair_prefix(protected, target[ev.protected])
+    shares, table = chances
+    line = np.searchsorted(shares, share)[:, None] * table[0].size
+    whole += np.arange(len(protected))[:, None, None] * table.shape[2] + line
+    return np.asarray(table.ravel()[whole].mean(axis=0))
+
+
+def _chances(ev: Evaluation, length: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Chances of all counts at all ranks, for the target shares of lists of one length; None if these are too many."""
+    key = ("binomial", length, ev.protected, ev.options.target)
+    if key not in ev.shared:
+        shares = np.unique(ev.target_shares()[ev.data.lengths == length, ev.protected])
+        count, ranks = np.arange(length + 1), np.arange(1, length + 1)[:, None]
+        few = len(shares) * length**2 <= min(MOST_CHANCES, len(ev.ranking.first))
+        known = np.minimum(count, ranks)
+        table = binomial_chance(known, ranks, shares[:, None, None]) if few else None
+        ev.shared[key] = None if table is None else (shares, table)
+    chances: tuple[NDArray[Any], NDArray[Any]] | None = ev.shared[key]
+    return chances
 
 
 def _cut_points(name: str) -> OfCounts:
@@ -92,31 +126,30 @@ def _cut_point_measure(name: str, fair: str) -> Measure:
     )
 
 
-def _prefix_measure(name: str, best: str, formula: OfCounts, k: str = "optional", **about: Any) -> Measure:
-    options = {"target": "data", **about.pop("options", {})}
-    needs = about.pop("needs", ("groups",))
+def _prefix_measure(name: str, best: str, formula: OfCounts, *, protected: bool = False, **about: Any) -> Measure:
+    def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
+        return over_blocks(ev, k, formula, ev.membership[:, [ev.protected]] if protected else None)
+
+    options = {"target": "data", **about.pop("options", {})} | ({"protected": None} if protected else {})
+    needs = ("groups", "protected") if protected else ("groups",)
     about = {"ties": AT_COUNTS, "reference": GEYIK, **about}
-    return Measure(name, k, best, lambda ev, at: over_blocks(ev, at, formula), options=options, needs=needs, **about)
+    return Measure(name, "optional", best, per_query, options=options, needs=needs, **about)
 
 
 PREFIX_MEASURES = (
-    _prefix_measure(
+    _skew_measure(
         "min_skew",
         "high",
-        lambda ev, k, counts, target: _skews(ev, k, counts, target)[0],
-        k="needed",
-        options={"smoothing": 0.0},
-        range="−∞ to 0",
-        fair="0: no group has less than its target share of the top k; −∞: a group has none of it",
+        0,
+        "−∞ to 0",
+        "0: no group has less than its target share of the top k; −∞: a group has none of it",
     ),
-    _prefix_measure(
+    _skew_measure(
         "max_skew",
         "low",
-        lambda ev, k, counts, target: _skews(ev, k, counts, target)[1],
-        k="needed",
-        options={"smoothing": 0.0},
-        range="0 and above",
-        fair="0: no group has more than its target share of the top k",
+        1,
+        "0 and above; below 0 possible with unknown groups",
+        "0: no group has more than its target share of the top k",
     ),
     _prefix_measure(
         "ndkl",
@@ -144,8 +177,7 @@ PREFIX_MEASURES = (
         "fair_prefix",
         "high",
         _fair_prefix,
-        options={"protected": None},
-        needs=("groups", "protected"),
+        protected=True,
         range="0 to 1",
         fair="no fair value; low: the protected group comes too late",
         reference="Zehlike et al. 2017; SIGIR 2022 comparison",
