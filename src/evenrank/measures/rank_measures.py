@@ -69,28 +69,37 @@ def _ndkl(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[A
     return ndkl(counts[:k], target, ev.weights(k))
 
 
-def _fair_prefix(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
-    protected, share = counts[:k, 0], target[ev.protected, :, 0]
-    whole = np.rint(protected).astype(np.int64)
-    chances = _chances(ev, len(counts)) if np.array_equal(whole, protected) else None
-    if chances is None:
-        return fair_prefix(protected, target[ev.protected])
-    shares, table = chances
-    line = np.searchsorted(shares, share)[:, None] * table[0].size
-    whole += np.arange(len(protected))[:, None, None] * table.shape[2] + line
-    return np.asarray(table.ravel()[whole].mean(axis=0))
+def _fair_prefix(ev: Evaluation, k: int | None) -> NDArray[Any]:
+    code = ev.protected
+
+    def formula(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
+        protected, share = counts[:k, 0], np.broadcast_to(target[code], counts.shape[2:])
+        whole = np.rint(protected).astype(np.int64)
+        chances = _chances(ev, code, len(counts))
+        if chances is None:
+            return fair_prefix(protected, share)
+        shares, table = chances
+        at_rank = (np.searchsorted(shares, share) * len(counts) + np.arange(len(protected))[:, None, None]) * (
+            len(counts) + 1
+        )
+        value = np.asarray(table.ravel()[at_rank + whole].mean(axis=0))
+        between = (whole != protected).any(axis=0)  # ties: no line of the table
+        value[between] = fair_prefix(protected[:, between], share[between])
+        return value
+
+    return over_blocks(ev, k, formula, ev.membership[:, [code]])
 
 
-def _chances(ev: Evaluation, length: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+def _chances(ev: Evaluation, code: int, length: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Chances of all counts at all ranks, for the target shares of lists of one length; None if these are too many."""
-    key = ("binomial", length, ev.protected, ev.options.target)
+    key = ("binomial", length, code, ev.options.target)
     if key not in ev.shared:
-        shares = np.unique(ev.target_shares()[ev.data.lengths == length, ev.protected])
+        shares = np.unique(ev.target_shares()[ev.data.lengths == length, code])
         count, ranks = np.arange(length + 1), np.arange(1, length + 1)[:, None]
-        few = len(shares) * length**2 <= min(MOST_CHANCES, len(ev.ranking.first))
-        known = np.minimum(count, ranks)
-        table = binomial_chance(known, ranks, shares[:, None, None]) if few else None
-        ev.shared[key] = None if table is None else (shares, table)
+        if len(shares) * length**2 <= min(MOST_CHANCES, len(ev.ranking.first)):
+            ev.shared[key] = shares, binomial_chance(np.minimum(count, ranks), ranks, shares[:, None, None])
+        else:
+            ev.shared[key] = None
     chances: tuple[NDArray[Any], NDArray[Any]] | None = ev.shared[key]
     return chances
 
@@ -126,14 +135,10 @@ def _cut_point_measure(name: str, fair: str) -> Measure:
     )
 
 
-def _prefix_measure(name: str, best: str, formula: OfCounts, *, protected: bool = False, **about: Any) -> Measure:
-    def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
-        return over_blocks(ev, k, formula, ev.membership[:, [ev.protected]] if protected else None)
-
-    options = {"target": "data", **about.pop("options", {})} | ({"protected": None} if protected else {})
-    needs = ("groups", "protected") if protected else ("groups",)
-    about = {"ties": AT_COUNTS, "reference": GEYIK, **about}
-    return Measure(name, "optional", best, per_query, options=options, needs=needs, **about)
+def _prefix_measure(name: str, best: str, formula: OfCounts, **about: Any) -> Measure:
+    options = {"target": "data", **about.pop("options", {})}
+    about = {"needs": ("groups",), "ties": AT_COUNTS, "reference": GEYIK, **about}
+    return Measure(name, "optional", best, lambda ev, k: over_blocks(ev, k, formula), options=options, **about)
 
 
 PREFIX_MEASURES = (
@@ -173,13 +178,16 @@ PREFIX_MEASURES = (
         range="0 to length times groups",
         fair="0: at no rank does a group fall short of its target",
     ),
-    _prefix_measure(
+    Measure(
         "fair_prefix",
+        "optional",
         "high",
         _fair_prefix,
-        protected=True,
+        options={"target": "data", "protected": None},
+        needs=("groups", "protected"),
         range="0 to 1",
         fair="no fair value; low: the protected group comes too late",
+        ties=AT_COUNTS,
         reference="Zehlike et al. 2017; SIGIR 2022 comparison",
     ),
     _cut_point_measure("rnd", "the first step, 2·step, … ranks have the list's share of the protected group"),
@@ -196,7 +204,9 @@ def pair_counts(ev: Evaluation, *, by_relevance: bool) -> PairCounts:
     ranking, data = ev.ranking, ev.data
     places = (ranking.first, ranking.size)
     if by_relevance:
-        counts = relevance_pairs(*places, data.relevance, ev.membership, data.query_ptr)
+        if "grades" not in ev.shared:
+            ev.shared["grades"] = np.unique(data.relevance, return_inverse=True)[1].reshape(-1).astype(np.int32)
+        counts = relevance_pairs(*places, ev.shared["grades"], ev.membership, data.query_ptr)
     else:
         counts = all_pairs(*places, ev.membership, data.query_ptr)
     wins, ties = (ev.averaged(part, slice(None)) for part in (counts.wins, counts.ties))
