@@ -208,7 +208,8 @@ class Places(NamedTuple):
     @property
     def lists(self) -> int:
         """The number of lists, c · models."""
-        return self.first.shape[0] * self.first.shape[2]
+        count, _, models = self.first.shape
+        return int(count * models)
 
     def cells(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give the number of each (place, list) in a table (places, lists), (c, length, models)."""

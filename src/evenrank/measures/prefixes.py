@@ -96,9 +96,9 @@ def smoothed_skew(
     >>> smoothed_skew(np.array([1.0, 0.0]), 2, np.array([0.5, 0.5])).round(3).tolist()
     [0.288, -0.405]
     """
-    added = smoothing * len(top)
+    added, total = smoothing * len(top), np.asarray(known, float)
     share = (top + smoothing) / (top.sum(axis=0) + added)
-    return np.asarray(np.log(share) - np.log((target * known + smoothing) / (known + np.asarray(added))))
+    return np.asarray(np.log(share) - np.log((target * total + smoothing) / (total + added)))
 
 
 def extremes(skews: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
