@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from itertools import combinations
 from math import comb, log, log2
 from typing import NamedTuple
@@ -108,16 +109,31 @@ def fair_prefix(line: Line) -> float:
     return total / len(line.group)
 
 
-def cut_points(line: Line) -> tuple[float, float, float]:
-    """rND, rKL and rRD before they are divided by their largest value."""
-    N, S = len(line.group), line.group.count(0)
-    sums = [0.0, 0.0, 0.0]
+def difference(name: str, s: int, i: int, S: int, N: int) -> float:
+    if name == "rnd":
+        return abs(s / i - S / N) / log2(i + 1)
+    if name == "rkl":
+        return kl([s / i, 1 - s / i], [S / N, 1 - S / N]) / log(2) / log2(i + 1)
+    return abs((s / (i - s) if i > s else 0) - S / (N - S)) / log2(i + 1)
+
+
+@cache
+def largest(name: str, S: int, N: int) -> float:
+    """The largest sum over all orders: the best over the protected items at each cut point in turn."""
+    best = {0: 0.0}
     for i in range(STEP, N + 1, STEP):
-        s = line.group[:i].count(0)
-        sums[0] += abs(s / i - S / N) / log2(i + 1)
-        sums[1] += kl([s / i, 1 - s / i], [S / N, 1 - S / N]) / log(2) / log2(i + 1)
-        sums[2] += abs((s / (i - s) if i > s else 0) - S / (N - S)) / log2(i + 1)
-    return sums[0], sums[1], sums[2]
+        best = {
+            s: max(value for before, value in best.items() if 0 <= s - before <= STEP) + difference(name, s, i, S, N)
+            for s in range(max(0, S - (N - i)), min(S, i) + 1)
+        }
+    return max(best.values())
+
+
+def at_cut_points(line: Line, name: str) -> float:
+    """rND, rKL or rRD; the largest value of lists alike is found once."""
+    N, S = len(line.group), line.group.count(0)
+    raw = sum(difference(name, line.group[:i].count(0), i, S, N) for i in range(STEP, N + 1, STEP))
+    return raw / largest(name, S, N)
 
 
 def pairs(lines: Sequence[Line]) -> list[list[float]]:

@@ -337,7 +337,7 @@ def test_inequity_of_attention(case: Case) -> None:
         value = item_exposure.inequity_of_attention(given[:end], due[:end], ptr[: number + 1], item[:end], n)
         agrees(value, after)
     for values, key in ((given, "attention"), (due, "relevance")):
-        agrees(item_exposure.item_totals(item_exposure.attention_shares(values, ptr), item, n), expected[key])
+        agrees(item_exposure.item_totals(item_exposure.attention_shares(values, ptr)[0], item, n), expected[key])
     group = np.array(case["group"])
     value = item_exposure.inequity_of_attention(given, due, ptr, group[item], int(group.max()) + 1)
     agrees(value, expected["iaa_group_normalised"])

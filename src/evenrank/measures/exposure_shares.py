@@ -6,6 +6,7 @@ query it is the expected exposure, and the measure is one of that.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +71,13 @@ def along_groups(target: NDArray[Any], like: NDArray[Any]) -> NDArray[np.float64
     return table.reshape(*table.shape, *(1,) * (like.ndim - 2))
 
 
+PARTS: dict[str, Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
+    "loss": lambda exposure, target: (exposure - target) ** 2,
+    "disparity": lambda exposure, target: exposure**2,
+    "relevance": lambda exposure, target: exposure * target,
+}
+
+
 class ExpectedExposure(NamedTuple):
     """Expected exposure against a target; each of shape (q,) or (q, models).
 
@@ -110,9 +118,7 @@ def group_expected_exposure(exposure: NDArray[Any], target: NDArray[Any]) -> Exp
     (0.5, 5.0, 4.5)
     """
     wanted = along_groups(target, exposure)
-    return ExpectedExposure(
-        ((exposure - wanted) ** 2).sum(axis=1), (exposure**2).sum(axis=1), (exposure * wanted).sum(axis=1)
-    )
+    return ExpectedExposure(*(part(exposure, wanted).sum(axis=1) for part in PARTS.values()))
 
 
 def item_expected_exposure(exposure: NDArray[Any], target: NDArray[Any], ptr: NDArray[np.int64]) -> ExpectedExposure:
@@ -133,9 +139,7 @@ def item_expected_exposure(exposure: NDArray[Any], target: NDArray[Any], ptr: ND
         Loss, disparity and relevance of each query.
     """
     wanted = column(target, exposure)
-    return ExpectedExposure(
-        query_sums((exposure - wanted) ** 2, ptr), query_sums(exposure**2, ptr), query_sums(exposure * wanted, ptr)
-    )
+    return ExpectedExposure(*(query_sums(part(exposure, wanted), ptr) for part in PARTS.values()))
 
 
 def ideal_exposure(

@@ -97,7 +97,9 @@ def joint_membership(dimensions: Sequence[ArrayLike]) -> NDArray[np.float64]:
     return joint
 
 
-def group_sums(values: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[np.float64]:
+def group_sums(
+    values: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.int64], weight: NDArray[Any] | None = None
+) -> NDArray[np.float64]:
     """Sum row values over each group of each query.
 
     Parameters
@@ -108,6 +110,8 @@ def group_sums(values: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.i
         (n, G).
     ptr : ndarray
         The bounds of the queries, (q + 1,).
+    weight : ndarray, optional
+        What the values of each row count, (n,).
 
     Returns
     -------
@@ -124,7 +128,10 @@ def group_sums(values: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.i
     out = np.zeros((len(ptr) - 1, groups, models))
     for block in list_blocks(ptr, models + groups):
         shape = (len(block.queries), block.length)
-        member = membership[block.rows].reshape(*shape, groups)
+        member = membership[block.rows]
+        if weight is not None:
+            member = member * weight[block.rows, None]
+        member = member.reshape(*shape, groups)
         rows = table[block.rows].reshape(*shape, models)
         out[block.queries] = member.transpose(0, 2, 1).astype(float) @ rows
     return out.reshape(len(out), groups, *values.shape[1:])
@@ -222,6 +229,17 @@ class Places(NamedTuple):
         out = np.empty(length * self.lists, np.int8)
         out[self.cells(self.first)] = codes.reshape(count, length, 1)
         return out.reshape(length, self.lists)
+
+    def counts_at_cuts(self, member: NDArray[np.bool_], step: int, number: int) -> NDArray[np.float64]:
+        """Count rows, (c · length,), among the first step, 2·step, … ranks, expected under ties: (number, lists)."""
+        _, length, models = self.first.shape
+        if not self.untied:
+            return np.cumsum(self.means_at_rank(member[:, None])[:, 0], axis=0)[step - 1 :: step][:number]
+        query, row = np.divmod(np.flatnonzero(member), length)
+        lists = query[:, None] * models + np.arange(models)
+        cells = self.first[query, row] // step * self.lists + lists
+        bins = np.bincount(cells.ravel(), minlength=(length // step + 1) * self.lists)
+        return np.cumsum(bins.reshape(-1, self.lists)[:number], axis=0, dtype=float)
 
     def sums_at_start(self, member: NDArray[Any]) -> NDArray[np.float64]:
         """Sum a membership, (c · length, G), over tied items, where the first of them stands: (length, lists, G)."""

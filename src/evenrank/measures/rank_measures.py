@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.discounts import PATIENCE
-from evenrank.measures.cut_points import STEP, cut_point_sum, largest_sum, normalised
+from evenrank.measures.cut_points import STEP, cut_points, largest_sum, normalised, sum_at_cuts
 from evenrank.measures.entry import Measure
 from evenrank.measures.evaluation import Evaluation
 from evenrank.measures.exposure_shares import along_groups
-from evenrank.measures.lists import group_sums, prefix_counts
+from evenrank.measures.lists import Places, group_sums, list_blocks, prefix_counts
 from evenrank.measures.pairs import (
     PairCounts,
     accuracies,
@@ -104,22 +104,38 @@ def _chances(ev: Evaluation, code: int, length: int) -> tuple[NDArray[Any], NDAr
     return chances
 
 
-def _cut_points(name: str) -> OfCounts:
-    def formula(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
-        protected, step = counts[:, 0], ev.options.step or STEP
-        number, which = np.unique(np.rint(protected[-1, :, 0]).astype(int), return_inverse=True)
-        largest = largest_sum(name, number, len(protected), step=step, k=k)[which.reshape(-1)]
-        return normalised(cut_point_sum(name, protected, step=step, k=k), largest[:, None])
-
-    return formula
+def _largest(
+    name: str, protected: NDArray[np.int64], lengths: NDArray[np.int64], step: int, k: int | None
+) -> NDArray[np.float64]:
+    """The largest sum of each list, found once for lists that are alike, (q,)."""
+    largest = np.empty(len(protected))
+    for length in np.unique(lengths).tolist():
+        alike = lengths == length
+        number, which = np.unique(protected[alike], return_inverse=True)
+        largest[alike] = largest_sum(name, number, length, step=step, k=k)[which.reshape(-1)]
+    return largest
 
 
 def _cut_point_measure(name: str, fair: str) -> Measure:
-    formula = _cut_points(name)
-
     def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
         ev.data.need_labels(f"measure {name!r}")
-        return over_blocks(ev, k, formula, ev.membership[:, [ev.protected]])
+        code, step = ev.protected, ev.options.step or STEP
+        member = ev.data.group == code
+        total = ev.per_query_sum(member.astype(np.int64))
+        first, size = (part.reshape(len(part), -1) for part in (ev.ranking.first, ev.ranking.size))
+        raw = np.zeros((len(total), first.shape[1] // ev.samples))
+        for block in list_blocks(ev.data.query_ptr, first.shape[1]):
+            cuts = cut_points(block.length, step, k=k)
+            if not len(cuts):
+                continue
+            at_cuts = Places.of(first, size, block).counts_at_cuts(member[block.rows], step, len(cuts))
+            at_cuts = ev.averaged(at_cuts.reshape(len(cuts), len(block.queries), -1))
+            raw[block.queries] = sum_at_cuts(name, at_cuts, cuts, total[block.queries, None], block.length)
+        key = (name, code, step, k)
+        if key not in ev.shared:
+            ev.shared[key] = _largest(name, total, ev.data.lengths, step, k)
+        value = normalised(raw, ev.shared[key][:, None])
+        return value if ev.ranking.first.ndim > 1 else value[:, 0]
 
     return Measure(
         name,
