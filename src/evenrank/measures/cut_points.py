@@ -86,11 +86,42 @@ def cut_point_sum(
     >>> bool(cut_point_sum("rnd", np.array([1.0, 2.0, 2.0, 2.0]), step=2) == 0.5 / np.log2(3))
     True
     """
+    cuts = cut_points(len(protected), step, log, k)
+    return sum_at_cuts(name, protected[cuts - 1], cuts, protected[-1], len(protected), log=log)
+
+
+def sum_at_cuts(
+    name: str,
+    at_cuts: NDArray[Any],
+    cuts: NDArray[np.int64],
+    protected: NDArray[Any],
+    length: int,
+    *,
+    log: str = "log2_i_plus_1",
+) -> NDArray[np.float64]:
+    """Compute `cut_point_sum` from the protected items among the first ranks up to each cut point.
+
+    Parameters
+    ----------
+    name, log
+        As in `cut_point_sum`.
+    at_cuts : ndarray
+        Protected items among the first ranks, (cuts, …).
+    cuts : ndarray
+        The ranks, (cuts,).
+    protected : ndarray
+        Protected items of the list, (…).
+    length : int
+        Items of the list, N.
+
+    Returns
+    -------
+    ndarray
+        (…).
+    """
     choose(name, DIFFERENCES, what="name")
-    cuts = _cuts(len(protected), step, log, k)
-    i = cuts.reshape(-1, *(1,) * (protected.ndim - 1))
-    N = np.asarray(float(len(protected)))
-    terms = DIFFERENCES[name](protected[cuts - 1], i, protected[-1], N)
+    i = cuts.reshape(-1, *(1,) * (at_cuts.ndim - 1))
+    terms = DIFFERENCES[name](at_cuts, i, protected, np.asarray(float(length)))
     return np.asarray(np.tensordot(1 / LOGS[log](cuts), terms, axes=1))
 
 
@@ -109,7 +140,7 @@ def group_divergence_sum(counts: NDArray[Any], *, step: int = STEP, log: str = "
     ndarray
         (…).
     """
-    cuts = _cuts(len(counts), step, log)
+    cuts = cut_points(len(counts), step, log)
     i = cuts.reshape(-1, *(1,) * (counts.ndim - 1))
     terms = kl_terms(counts[cuts - 1] / i, counts[-1] / len(counts)).sum(axis=1) / BITS
     return np.asarray(np.tensordot(1 / LOGS[log](cuts), terms, axes=1))
@@ -151,7 +182,7 @@ def largest_sum(
     s = np.arange(most + 1)[None, :]
     best = np.where(s == 0, 0.0, -np.inf) * np.ones((len(total), 1))
     N = np.asarray(float(length))
-    for cut in _cuts(length, step, log, k).tolist():
+    for cut in cut_points(length, step, log, k).tolist():
         reached = best.copy()
         for more in range(1, min(step, most) + 1):
             np.maximum(reached[:, more:], best[:, :-more], out=reached[:, more:])
@@ -167,7 +198,8 @@ def normalised(raw: NDArray[Any], largest: NDArray[Any]) -> NDArray[np.float64]:
     return divide(raw, largest)
 
 
-def _cuts(length: int, step: int, log: str, k: int | None = None) -> NDArray[np.int64]:
+def cut_points(length: int, step: int, log: str = "log2_i_plus_1", k: int | None = None) -> NDArray[np.int64]:
+    """Give the ranks step, 2·step, … up to k or the length."""
     check_number(step, "step", least=1, whole=True)
     choose(log, LOGS, what="log")
     cuts = np.arange(step, min(length, k or length) + 1, step)

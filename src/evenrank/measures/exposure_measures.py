@@ -10,13 +10,7 @@ from numpy.typing import NDArray
 from evenrank.discounts import PATIENCE, STOP
 from evenrank.measures.entry import AT_EXPECTED, Measure
 from evenrank.measures.evaluation import Evaluation
-from evenrank.measures.exposure_shares import (
-    ExpectedExposure,
-    awrf,
-    group_expected_exposure,
-    ideal_exposure,
-    item_expected_exposure,
-)
+from evenrank.measures.exposure_shares import PARTS, along_groups, awrf, ideal_exposure
 from evenrank.measures.group_values import lowest_over_highest
 from evenrank.measures.lists import group_sums
 from evenrank.notions import NOTIONS
@@ -27,8 +21,7 @@ DIAZ = "Diaz et al. 2020"
 
 def group_exposure(ev: Evaluation, k: int | None, among: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
     """Sum the exposure of each group of each query, (q, G) or (q, G, models); of some rows only with ``among``."""
-    member = ev.membership if among is None else ev.membership * among[:, None]
-    return group_sums(ev.exposure(k), member, ev.data.query_ptr)
+    return group_sums(ev.exposure(k), ev.membership, ev.data.query_ptr, among)
 
 
 def awrf_of(ev: Evaluation, k: int | None) -> NDArray[Any]:
@@ -36,8 +29,8 @@ def awrf_of(ev: Evaluation, k: int | None) -> NDArray[Any]:
     return awrf(group_exposure(ev, k), ev.target_shares())
 
 
-def expected_exposure(ev: Evaluation, k: int | None) -> ExpectedExposure:
-    """Expected exposure of the groups of each query; NaN where nothing is relevant, if relevance counts.
+def expected_exposure(ev: Evaluation, k: int | None, part: str) -> NDArray[Any]:
+    """A part of the expected exposure of the groups of each query; NaN where nothing is relevant, if relevance counts.
 
     Without a target it is the exposure that groups have if lists stand by relevance (the browsing models of expeval).
     Target shares are of the exposure of the first k ranks of the list (task 2 of the TREC track).
@@ -50,12 +43,14 @@ def expected_exposure(ev: Evaluation, k: int | None) -> ExpectedExposure:
     else:
         in_list = np.concatenate([[0.0], np.cumsum(ev.weights(k))])[data.lengths]
         wanted = ev.target_shares() * in_list[:, None]
-    return _where_relevant(ev, group_expected_exposure(exposure, wanted), relevant_only or options.target is None)
+    value = np.asarray(PARTS[part](exposure, along_groups(wanted, exposure)).sum(axis=1))
+    return _where_relevant(ev, value) if relevant_only or options.target is None else value
 
 
-def item_exposure(ev: Evaluation, k: int | None) -> ExpectedExposure:
-    """Expected exposure of the items of each query; NaN where nothing is relevant."""
-    return _where_relevant(ev, item_expected_exposure(ev.exposure(k), _ideal(ev, k), ev.data.query_ptr), needed=True)
+def item_exposure(ev: Evaluation, k: int | None, part: str) -> NDArray[Any]:
+    """A part of the expected exposure of the items of each query; NaN where nothing is relevant."""
+    wanted = ev.as_column(_ideal(ev, k))
+    return _where_relevant(ev, ev.per_query_sum(PARTS[part](ev.exposure(k), wanted)))
 
 
 def _ideal(ev: Evaluation, k: int | None) -> NDArray[np.float64]:
@@ -78,11 +73,8 @@ def _ideal(ev: Evaluation, k: int | None) -> NDArray[np.float64]:
     return ideal
 
 
-def _where_relevant(ev: Evaluation, values: ExpectedExposure, needed: bool) -> ExpectedExposure:
-    if not needed:
-        return values
-    some = ev.as_column(ev.relevant_per_query > 0)
-    return ExpectedExposure(*(np.where(some, part, np.nan) for part in values))
+def _where_relevant(ev: Evaluation, values: NDArray[Any]) -> NDArray[Any]:
+    return np.where(ev.as_column(ev.relevant_per_query > 0), values, np.nan)
 
 
 def exposure_rates(ev: Evaluation, k: int | None, kind: str, *, pooled: bool) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -91,13 +83,14 @@ def exposure_rates(ev: Evaluation, k: int | None, kind: str, *, pooled: bool) ->
     Kinds: "items", exposure per item; "merit", exposure per relevance; "impact", exposure × relevance per relevance.
     """
     data, ptr = ev.data, ev.data.query_ptr
-    weight = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight
+    merit = data.relevance if data.sample_weight is None else data.relevance * data.sample_weight
     exposure = ev.exposure(k).reshape(data.n_rows, -1)
-    value = (data.relevance if kind == "impact" else 1.0) * weight
-    unit = weight if kind == "items" else data.relevance * weight
-    units = group_sums(unit[:, None], ev.membership, ptr)
-    weighted = exposure if np.ndim(value) == 0 or np.all(value == 1) else exposure * value[:, None]
-    sums = group_sums(weighted, ev.membership, ptr)
+    sums = group_sums(exposure, ev.membership, ptr, merit if kind == "impact" else data.sample_weight)
+    key = ("units", kind == "items")
+    if key not in ev.shared:
+        unit = np.ones((data.n_rows, 1))
+        ev.shared[key] = group_sums(unit, ev.membership, ptr, data.sample_weight if kind == "items" else merit)
+    units = ev.shared[key]
     return (sums.sum(axis=0), units.sum(axis=0)) if pooled else (sums, units)
 
 
@@ -135,7 +128,7 @@ def _expected(name: str, part: str, best: str, fair: str, *, of_items: bool) -> 
         name,
         "optional",
         best,
-        lambda ev, k: getattr(compute(ev, k), part),
+        lambda ev, k: compute(ev, k, part),
         alias="" if of_items else name.replace("_", ""),
         options=BROWSING if of_items else {**BROWSING, "target": None, "among": "relevant"},
         range="0 and above",

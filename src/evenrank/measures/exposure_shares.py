@@ -6,6 +6,7 @@ query it is the expected exposure, and the measure is one of that.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,14 +58,10 @@ def jensen_shannon(a: NDArray[Any], b: NDArray[Any], axis: int = -1) -> NDArray[
 
 def kl_terms(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
     """Compute a ln(a / b), the terms of KL(a ‖ b): 0 where a is 0, inf where only b is."""
-    a, b = np.broadcast_arrays(a, b)
-    out = np.where(np.isnan(a), np.nan, 0.0)
-    some = a > 0
-    with np.errstate(divide="ignore"):
-        np.divide(a, b, out=out, where=some)
-        np.log(out, out=out, where=some)
-    np.multiply(out, a, out=out, where=some)
-    return out
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out = np.asarray(a / b)
+        out = np.where(np.equal(a, 0), 1.0, out)
+        return np.asarray(np.log(out, out=out) * a)
 
 
 def along_groups(target: NDArray[Any], like: NDArray[Any]) -> NDArray[np.float64]:
@@ -72,6 +69,13 @@ def along_groups(target: NDArray[Any], like: NDArray[Any]) -> NDArray[np.float64
     table = np.asarray(target, float)
     table = table if table.ndim > 1 else table[None]
     return table.reshape(*table.shape, *(1,) * (like.ndim - 2))
+
+
+PARTS: dict[str, Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
+    "loss": lambda exposure, target: (exposure - target) ** 2,
+    "disparity": lambda exposure, target: exposure**2,
+    "relevance": lambda exposure, target: exposure * target,
+}
 
 
 class ExpectedExposure(NamedTuple):
@@ -114,9 +118,7 @@ def group_expected_exposure(exposure: NDArray[Any], target: NDArray[Any]) -> Exp
     (0.5, 5.0, 4.5)
     """
     wanted = along_groups(target, exposure)
-    return ExpectedExposure(
-        ((exposure - wanted) ** 2).sum(axis=1), (exposure**2).sum(axis=1), (exposure * wanted).sum(axis=1)
-    )
+    return ExpectedExposure(*(part(exposure, wanted).sum(axis=1) for part in PARTS.values()))
 
 
 def item_expected_exposure(exposure: NDArray[Any], target: NDArray[Any], ptr: NDArray[np.int64]) -> ExpectedExposure:
@@ -137,9 +139,7 @@ def item_expected_exposure(exposure: NDArray[Any], target: NDArray[Any], ptr: ND
         Loss, disparity and relevance of each query.
     """
     wanted = column(target, exposure)
-    return ExpectedExposure(
-        query_sums((exposure - wanted) ** 2, ptr), query_sums(exposure**2, ptr), query_sums(exposure * wanted, ptr)
-    )
+    return ExpectedExposure(*(query_sums(part(exposure, wanted), ptr) for part in PARTS.values()))
 
 
 def ideal_exposure(

@@ -157,9 +157,13 @@ def aggregate_diversity(top: NDArray[Any], items: NDArray[np.int64], n_items: in
     >>> float(aggregate_diversity(np.array([0.5, 0.5, 0.0]), np.array([0, 0, 1]), 2))
     0.375
     """
-    with np.errstate(divide="ignore"):
-        log_missed = item_totals(np.log1p(-np.minimum(top, 1.0)), items, n_items)
-    return np.asarray(-np.expm1(log_missed).mean(axis=0))
+    sure = top >= 1
+    seen = item_totals(sure, items, n_items) > 0
+    chance = (top > 0) & ~sure
+    if not chance.any():
+        return np.asarray(seen.mean(axis=0))
+    log_missed = np.log1p(-top, out=np.zeros(top.shape), where=chance)
+    return np.asarray(np.where(seen, 1.0, -np.expm1(item_totals(log_missed, items, n_items))).mean(axis=0))
 
 
 def average_popularity(
@@ -193,8 +197,8 @@ def average_popularity(
     return divide(query_sums(top * seen, ptr), query_sums(top, ptr))
 
 
-def attention_shares(values: NDArray[Any], ptr: NDArray[np.int64], *, normalise: bool = True) -> NDArray[np.float64]:
-    """Divide row values, attention or relevance, by their sum over the list; NaN where that is 0.
+def attention_shares(values: NDArray[Any], ptr: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Divide row values, attention or relevance, by their sum over the list.
 
     Parameters
     ----------
@@ -202,17 +206,44 @@ def attention_shares(values: NDArray[Any], ptr: NDArray[np.int64], *, normalise:
         (n,) or (n, models).
     ptr : ndarray
         The bounds of the lists, (q + 1,).
-    normalise : bool
-        Without it, the values are given as they are.
 
     Returns
     -------
-    ndarray
-        The shape of ``values``.
+    shares : ndarray
+        The shape of ``values``; 0 in a list whose sum is 0.
+    exist : ndarray
+        Whether the sum is above 0, (q,) or (q, models).
     """
-    if not normalise:
-        return np.asarray(values, float)
-    return divide(values, np.repeat(query_sums(values, ptr), np.diff(ptr), axis=0))
+    sums = query_sums(values, ptr)
+    exist = sums > 0
+    scale = np.divide(1.0, sums, out=np.zeros(sums.shape), where=exist)
+    return values * np.repeat(scale, np.diff(ptr), axis=0), exist
+
+
+def attention_difference(
+    attention: NDArray[Any], relevance: NDArray[Any], ptr: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Compute each row's share of attention less its share of relevance.
+
+    Parameters
+    ----------
+    attention, relevance, ptr
+        As in `inequity_of_attention`.
+
+    Returns
+    -------
+    difference : ndarray
+        The shape of ``attention``; 0 in a list that is left out.
+    exist : ndarray
+        Whether the list has attention and relevance, (q,) or (q, models).
+    """
+    given, seen = attention_shares(attention, ptr)
+    due, merited = attention_shares(relevance, ptr)
+    exist = seen & column(merited, seen)
+    difference = given - column(due, given)
+    if not exist.all():
+        difference *= np.repeat(exist, np.diff(ptr), axis=0)
+    return difference, exist
 
 
 def inequity_of_attention(
@@ -252,18 +283,12 @@ def inequity_of_attention(
     >>> float(inequity_of_attention(np.array([1.0, 0.0]), np.array([1.0, 1.0]), np.array([0, 2])))
     1.0
     """
-    difference = attention_difference(attention, relevance, ptr, normalise=normalise)
-    counted = ~np.isnan(difference)
-    difference = np.where(counted, difference, 0.0)
+    if normalise:
+        difference, exist = attention_difference(attention, relevance, ptr)
+    else:
+        difference = np.asarray(attention - column(relevance, attention))
+        exist = np.ones((1, *attention.shape[1:]), bool)
     if items is not None:
-        rows = items >= 0
+        rows = slice(None) if items.min(initial=0) >= 0 else items >= 0
         difference = item_totals(difference[rows], items[rows], n_items)
-    return np.asarray(np.where(counted.any(axis=0), np.abs(difference).sum(axis=0), np.nan))
-
-
-def attention_difference(
-    attention: NDArray[Any], relevance: NDArray[Any], ptr: NDArray[np.int64], *, normalise: bool = True
-) -> NDArray[np.float64]:
-    """Compute each row's attention less its relevance, both as shares of their list; NaN where a list has none."""
-    due = attention_shares(relevance, ptr, normalise=normalise)
-    return np.asarray(attention_shares(attention, ptr, normalise=normalise) - column(due, attention))
+    return np.asarray(np.where(exist.any(axis=0), np.abs(difference).sum(axis=0), np.nan))

@@ -17,7 +17,6 @@ from evenrank.measures.item_exposure import (
     average_popularity,
     entropy,
     gini,
-    inequity_of_attention,
     item_totals,
 )
 from evenrank.measures.lists import group_sums, list_blocks, query_sums
@@ -58,36 +57,31 @@ def _spread_measure(
 
 def iaa_per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """Inequity of attention of each query alone; NaN where nothing is relevant."""
-    difference = attention_difference(ev.exposure(k), ev.data.relevance, ev.data.query_ptr)
-    return query_sums(np.abs(difference), ev.data.query_ptr)
+    difference, exist = _difference(ev, k)
+    return np.where(exist, ev.per_query_sum(np.abs(difference)), np.nan)
 
 
 def iaa_pooled(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """Inequity of attention amortised over the queries in which something is relevant, per such query."""
-    return _amortised(ev, k, *ev.items)
+    difference, exist = _difference(ev, k)
+    return divide(np.abs(item_totals(difference, *ev.items)).sum(axis=0), exist.sum(axis=0))
 
 
 def group_iaa_per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """Inequity of the groups' attention in each query alone; NaN where nothing is relevant."""
-    difference = attention_difference(ev.exposure(k), ev.data.relevance, ev.data.query_ptr)
-    return np.asarray(np.abs(group_sums(difference, ev.membership, ev.data.query_ptr)).sum(axis=1))
+    difference, exist = _difference(ev, k)
+    sums = group_sums(difference, ev.membership, ev.data.query_ptr)
+    return np.where(exist, np.abs(sums).sum(axis=1), np.nan)
 
 
 def group_iaa_pooled(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """Inequity of the groups' attention amortised over queries, per query in which something is relevant."""
-    difference = attention_difference(ev.exposure(k), ev.data.relevance, ev.data.query_ptr)
-    total = ev.membership.T @ np.where(np.isnan(difference), 0.0, difference)
-    return divide(np.abs(total).sum(axis=0), _counted(ev))
+    difference, exist = _difference(ev, k)
+    return divide(np.abs(ev.membership.T @ difference).sum(axis=0), exist.sum(axis=0))
 
 
-def _amortised(ev: Evaluation, k: int | None, items: NDArray[np.int64], n_items: int) -> NDArray[Any]:
-    data = ev.data
-    total = inequity_of_attention(ev.exposure(k), data.relevance, data.query_ptr, items, n_items)
-    return divide(total, _counted(ev))
-
-
-def _counted(ev: Evaluation) -> NDArray[Any]:
-    return np.asarray((query_sums(ev.data.relevance, ev.data.query_ptr) > 0).sum())
+def _difference(ev: Evaluation, k: int | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    return attention_difference(ev.exposure(k), ev.data.relevance, ev.data.query_ptr)
 
 
 def _attention_measure(name: str, per_query: Any, pooled: Any, needs: tuple[str, ...], fair: str) -> Measure:

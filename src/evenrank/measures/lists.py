@@ -97,7 +97,9 @@ def joint_membership(dimensions: Sequence[ArrayLike]) -> NDArray[np.float64]:
     return joint
 
 
-def group_sums(values: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[np.float64]:
+def group_sums(
+    values: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.int64], weight: NDArray[Any] | None = None
+) -> NDArray[np.float64]:
     """Sum row values over each group of each query.
 
     Parameters
@@ -108,6 +110,8 @@ def group_sums(values: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.i
         (n, G).
     ptr : ndarray
         The bounds of the queries, (q + 1,).
+    weight : ndarray, optional
+        What the values of each row count, (n,).
 
     Returns
     -------
@@ -124,9 +128,12 @@ def group_sums(values: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.i
     out = np.zeros((len(ptr) - 1, groups, models))
     for block in list_blocks(ptr, models + groups):
         shape = (len(block.queries), block.length)
-        member = membership[block.rows].reshape(*shape, groups)
+        member = membership[block.rows]
+        if weight is not None:
+            member = member * weight[block.rows, None]
+        member = member.reshape(*shape, groups)
         rows = table[block.rows].reshape(*shape, models)
-        out[block.queries] = np.einsum("clg,clm->cgm", member.astype(float), rows)
+        out[block.queries] = member.transpose(0, 2, 1).astype(float) @ rows
     return out.reshape(len(out), groups, *values.shape[1:])
 
 
@@ -162,44 +169,97 @@ def prefix_counts(
         (length, G, c, models).
     """
     models, groups = first.shape[1], membership.shape[1]
-    untied = bool(size.max(initial=1) == 1)
     for block in list_blocks(ptr, models * groups):
-        shape = (len(block.queries), block.length, models)
-        place, lists = _places(first, block, shape)
-        at_rank = np.zeros((block.length, groups, shape[0] * models))
-        member = membership[block.rows]
-        if untied:
-            rows = np.repeat(np.arange(len(member)), models)
-            at_rank[place, :, lists] = member[rows]
+        places, member = Places.of(first, size, block), membership[block.rows]
+        codes = group_codes(member) if places.untied else None
+        if codes is None:
+            at_rank = places.means_at_rank(member)
         else:
-            sizes = size[block.rows].reshape(-1)
-            at_rank[:] = _block_means(place, lists, sizes, np.repeat(member, models, axis=0), at_rank.shape)
+            at_rank = np.empty((block.length, groups, places.lists))
+            by_rank = places.codes_at_rank(codes)
+            for group in range(groups):
+                np.equal(by_rank, group, out=at_rank[:, group])
         np.cumsum(at_rank, axis=0, out=at_rank)
-        yield block.queries, at_rank.reshape(block.length, groups, shape[0], models)
+        yield block.queries, at_rank.reshape(block.length, groups, -1, models)
 
 
-def _places(first: NDArray[Any], block: Block, shape: tuple[int, int, int]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The place and the list of each row and model of a block, as flat arrays; a list is a query of a model."""
-    count, length, models = shape
-    lists = np.arange(count * models).reshape(count, 1, models)
-    return first[block.rows].reshape(-1), np.broadcast_to(lists, (count, length, models)).reshape(-1)
+def group_codes(member: NDArray[Any]) -> NDArray[np.int8] | None:
+    """Give the group number of each row of a membership, (rows,), -1 for none; None if a row is of several groups."""
+    if not ((member == 0) | (member == 1)).all() or (member.sum(axis=1) > 1).any() or member.shape[1] > 127:
+        return None
+    return np.where(member.any(axis=1), member.argmax(axis=1), -1).astype(np.int8)
 
 
-def _block_means(
-    place: NDArray[Any], lists: NDArray[Any], size: NDArray[Any], member: NDArray[Any], shape: tuple[int, int, int]
-) -> NDArray[np.float64]:
-    """What stands at each rank, (length, G, lists): the mean of the tied items that share it."""
-    length, groups, count = shape
-    key = place.astype(np.int64) * count + lists
-    sums = np.stack(
-        [np.bincount(key, member[:, group], length * count).reshape(length, count) for group in range(groups)], axis=1
-    )
-    by_key = np.zeros(length * count, np.int64)
-    by_key[key] = size
-    sizes = by_key.reshape(length, count)
-    start = np.maximum.accumulate(np.where(sizes > 0, np.arange(length)[:, None], 0), axis=0)
-    means = sums / np.maximum(sizes, 1)[:, None]
-    return np.asarray(np.take_along_axis(means, start[:, None], axis=0))
+class Places(NamedTuple):
+    """Where the rows of a block stand, in every list; a list is a query under one model.
+
+    Attributes
+    ----------
+    first, size : ndarray
+        Items above each row, and those tied with it, (c, length, models).
+    untied : bool
+        Whether no items are tied.
+    """
+
+    first: NDArray[np.int64]
+    size: NDArray[Any]
+    untied: bool
+
+    @classmethod
+    def of(cls, first: NDArray[Any], size: NDArray[Any], block: Block) -> Places:
+        """Take the places of a block's rows out of those of all rows, (n, models)."""
+        shape = (len(block.queries), block.length, first.shape[1])
+        sizes = size[block.rows].reshape(shape)
+        return cls(first[block.rows].reshape(shape).astype(np.int64), sizes, bool(sizes.max() == 1))
+
+    @property
+    def lists(self) -> int:
+        """The number of lists, c · models."""
+        count, _, models = self.first.shape
+        return int(count * models)
+
+    def cells(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give the number of each (place, list) in a table (places, lists), (c, length, models)."""
+        count, _, models = self.first.shape
+        return places * self.lists + np.arange(self.lists).reshape(count, 1, models)
+
+    def codes_at_rank(self, codes: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Put the codes of rows, (c · length,), where they stand, (length, lists); for untied lists."""
+        count, length, _ = self.first.shape
+        out = np.empty(length * self.lists, np.int8)
+        out[self.cells(self.first)] = codes.reshape(count, length, 1)
+        return out.reshape(length, self.lists)
+
+    def counts_at_cuts(self, member: NDArray[np.bool_], step: int, number: int) -> NDArray[np.float64]:
+        """Count rows, (c · length,), among the first step, 2·step, … ranks, expected under ties: (number, lists)."""
+        _, length, models = self.first.shape
+        if not self.untied:
+            return np.cumsum(self.means_at_rank(member[:, None])[:, 0], axis=0)[step - 1 :: step][:number]
+        query, row = np.divmod(np.flatnonzero(member), length)
+        lists = query[:, None] * models + np.arange(models)
+        cells = self.first[query, row] // step * self.lists + lists
+        bins = np.bincount(cells.ravel(), minlength=(length // step + 1) * self.lists)
+        return np.cumsum(bins.reshape(-1, self.lists)[:number], axis=0, dtype=float)
+
+    def sums_at_start(self, member: NDArray[Any]) -> NDArray[np.float64]:
+        """Sum a membership, (c · length, G), over tied items, where the first of them stands: (length, lists, G)."""
+        count, length, _ = self.first.shape
+        cells = self.cells(self.first).ravel()
+        sums = np.zeros((length * self.lists, member.shape[1]))
+        for group in range(member.shape[1]):
+            weight = np.broadcast_to(member[:, group].reshape(count, length, 1), self.first.shape)
+            sums[:, group] = np.bincount(cells, weight.ravel(), len(sums))
+        return sums.reshape(length, self.lists, -1)
+
+    def means_at_rank(self, member: NDArray[Any]) -> NDArray[np.float64]:
+        """Give what stands at each rank, (length, G, lists): the mean of the tied items that share it."""
+        length = self.first.shape[1]
+        by_cell = np.zeros(length * self.lists, np.int64)
+        by_cell[self.cells(self.first)] = self.size
+        sizes = by_cell.reshape(length, -1)
+        start = np.maximum.accumulate(np.where(sizes > 0, np.arange(length)[:, None], 0), axis=0)
+        means = self.sums_at_start(member) / np.maximum(sizes, 1)[:, :, None]
+        return np.take_along_axis(means.transpose(0, 2, 1), start[:, None], axis=0)
 
 
 def ranked_exposure(

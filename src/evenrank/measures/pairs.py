@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.measures.evaluation import divide
-from evenrank.measures.lists import group_sums, list_blocks, query_sums
+from evenrank.measures.lists import Places, group_codes, list_blocks
 from evenrank.ranking import Ranking
 
 
@@ -56,7 +56,7 @@ def relevance_pairs(
     first, size : ndarray
         The places of `evenrank.ranking.Ranking`, (n,) or (n, models).
     relevance : ndarray
-        (n,).
+        (n,); whole numbers ≥ 0 are quickest.
     membership : ndarray
         (n, G); a row of unknown group takes no part.
     ptr : ndarray
@@ -75,7 +75,8 @@ def relevance_pairs(
     >>> counts.pairs[0].tolist(), counts.wins[0].tolist()
     ([[0.0, 1.0], [1.0, 1.0]], [[0.0, 1.0], [0.0, 0.0]])
     """
-    grade = np.unique(relevance, return_inverse=True)[1].reshape(-1)
+    plain = relevance.dtype.kind in "iu" and relevance.min(initial=0) >= 0
+    grade = relevance if plain else np.unique(relevance, return_inverse=True)[1].reshape(-1)
     query = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
     groups = membership.shape[1]
     total = PairCounts(
@@ -85,8 +86,7 @@ def relevance_pairs(
     for digit in range(int(grade.max(initial=0)).bit_length()):
         higher, one = grade >> (digit + 1), (grade >> digit) & 1
         if not higher.any():
-            left, right = membership * one[:, None], membership * (1 - one)[:, None]
-            return _added(total, _count(first, size, left, right, ptr), slice(None))
+            return _added(total, _count(first, size, membership, ptr, one == 1), slice(None))
         order = np.lexsort([higher, query])
         starts = np.flatnonzero(np.diff(query[order], prepend=-1) | np.diff(higher[order], prepend=-1))
         lists = np.append(starts, len(order))
@@ -97,8 +97,7 @@ def relevance_pairs(
             continue
         bounds = np.concatenate([[0], np.cumsum(np.diff(lists)[mixed])])
         ranking = Ranking(-first[rows], bounds)
-        member, bit = membership[rows], one[rows][:, None]
-        part = _count(ranking.first, ranking.size, member * bit, member * (1 - bit), bounds)
+        part = _count(ranking.first, ranking.size, membership[rows], bounds, one[rows] == 1)
         _added(total, part, query[order][starts[mixed]])
     return total
 
@@ -116,11 +115,7 @@ def all_pairs(first: NDArray[Any], size: NDArray[Any], membership: NDArray[Any],
     PairCounts
         Counts of each list.
     """
-    counts = _count(first, size, membership, membership, ptr)
-    # No item is paired with itself, which is counted as a tie.
-    own = query_sums(membership[:, :, None] * membership[:, None, :].astype(float), ptr)
-    ties = counts.ties - own.reshape(*own.shape, *(1,) * (counts.ties.ndim - 3))
-    return PairCounts(counts.pairs - own, counts.wins, ties)
+    return _count(first, size, membership, ptr)
 
 
 def _added(total: PairCounts, part: PairCounts, where: Any) -> PairCounts:
@@ -130,43 +125,61 @@ def _added(total: PairCounts, part: PairCounts, where: Any) -> PairCounts:
 
 
 def _count(
-    first: NDArray[Any], size: NDArray[Any], left: NDArray[Any], right: NDArray[Any], ptr: NDArray[np.int64]
+    first: NDArray[Any],
+    size: NDArray[Any],
+    membership: NDArray[Any],
+    ptr: NDArray[np.int64],
+    upper: NDArray[np.bool_] | None = None,
 ) -> PairCounts:
-    """Pairs of a row that weighs ``left`` in its groups with one that weighs ``right`` in its, by list."""
-    ones = np.ones(len(left))
-    pairs = group_sums(ones, left, ptr)[:, :, None] * group_sums(ones, right, ptr)[:, None, :]
-    places, sizes = first.reshape(len(first), -1), size.reshape(len(size), -1)
-    groups, models = left.shape[1], places.shape[1]
-    wins = np.zeros((len(pairs), groups, models, groups))
-    ties = np.zeros_like(wins)
-    for block in list_blocks(ptr, (models + 1) * groups):
-        count, length = len(block.queries), block.length
-        place = places[block.rows].reshape(count, length, models)
-        shape = (count, length, groups)
-        weigh = left[block.rows].reshape(shape).transpose(0, 2, 1).astype(float)
-        end = place + sizes[block.rows].reshape(place.shape)
-        above = _above(place, end, right[block.rows].reshape(shape))
-        whole = right[block.rows].reshape(shape).sum(axis=1, dtype=float)[:, None, None, :]
-        through = above(end)
-        below = (whole - through).reshape(count, length, -1)
-        tied = (through - above(place)).reshape(count, length, -1)
-        wins[block.queries] = (weigh @ below).reshape(count, groups, models, groups)
-        ties[block.queries] = (weigh @ tied).reshape(count, groups, models, groups)
-    shape4 = (len(pairs), groups, groups, *first.shape[1:])
-    return PairCounts(pairs, np.moveaxis(wins, 2, 3).reshape(shape4), np.moveaxis(ties, 2, 3).reshape(shape4))
+    """Pairs of an upper row with one that is not upper, by list; without ``upper``, of any row with any other."""
+    n, groups = membership.shape
+    flat = (first.reshape(n, -1), size.reshape(n, -1))
+    models = flat[0].shape[1]
+    pairs = np.zeros((len(ptr) - 1, groups, groups))
+    wins, ties = (np.zeros((len(pairs), models, groups, groups)) for _ in range(2))
+    for block in list_blocks(ptr, models * groups):
+        places, member = Places.of(*flat, block), membership[block.rows]
+        left = np.ones(len(member), bool) if upper is None else upper[block.rows]
+        right = left if upper is None else ~left
+        sides = [(member * side[:, None]).astype(float).reshape(-1, block.length, groups) for side in (left, right)]
+        pairs[block.queries] = sides[0].sum(axis=1)[:, :, None] * sides[1].sum(axis=1)[:, None, :]
+        own = np.einsum("cli,clj->cij", *sides)[:, None] if upper is None else np.zeros((1, 1, 1, 1))
+        pairs[block.queries] -= own[:, 0]
+        codes = group_codes(member) if places.untied else None
+        if codes is None:
+            won, tied = _tied_wins(places, *sides)
+            ties[block.queries] = tied - own  # a row is tied with itself, which is no pair
+        else:
+            won = _untied_wins(places, np.where(left, codes, -1), np.where(right, codes, -1), groups)
+        wins[block.queries] = won
+    shape = (len(pairs), groups, groups, *first.shape[1:])
+    return PairCounts(pairs, *(np.moveaxis(part, 1, 3).reshape(shape) for part in (wins, ties)))
 
 
-def _above(place: NDArray[Any], end: NDArray[Any], right: NDArray[Any]) -> Any:
-    """A function from places, (c, length, models), to the weight of the rows above them, (c, length, models, G)."""
-    count, length, models = place.shape
-    groups = right.shape[2]
-    lists = (np.arange(count)[:, None, None] * models + np.arange(models)) * (length + 1)
-    at = (lists + place + 1).reshape(-1)
-    size = count * models * (length + 1)
-    weights = np.broadcast_to(right[:, :, None, :], (*place.shape, groups)).reshape(-1, groups)
-    table = np.stack([np.bincount(at, weights[:, group], size) for group in range(groups)], axis=1)
-    table = np.cumsum(table.reshape(count * models, length + 1, groups), axis=1).reshape(size, groups)
-    return lambda where: table[(lists + where)]
+def _untied_wins(places: Places, left: Any, right: Any, groups: int) -> NDArray[np.float64]:
+    """Wins in lists without ties, of rows with one group each, (c, models, G, G)."""
+    (count, length, models), number = places.first.shape, np.arange(groups)
+    above, below = (np.empty((length, places.lists, groups)) for _ in range(2))
+    np.equal(places.codes_at_rank(left)[:, :, None], number, out=above)
+    lower = places.codes_at_rank(right)[:0:-1, :, None]  # from the last rank up to the second
+    below[-1] = 0
+    np.equal(lower, number, out=below[-2::-1])
+    np.cumsum(below[::-1], axis=0, out=below[::-1])
+    return (above.transpose(1, 2, 0) @ below.transpose(1, 0, 2)).reshape(count, models, groups, groups)
+
+
+def _tied_wins(places: Places, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Wins and ties of lists with tied items or soft groups, (c, models, G, G); the sides are (c, length, G)."""
+    length, groups = left.shape[1:]
+    until = np.zeros((length + 1, places.lists, groups))
+    np.cumsum(places.sums_at_start(right.reshape(-1, groups)), axis=0, out=until[1:])
+    until = until.reshape(-1, groups)
+    through = until[places.cells(places.first + places.size)]
+    below = right.sum(axis=1)[:, None, None] - through
+    tied = through - until[places.cells(places.first)]
+    weight = left.transpose(0, 2, 1)[:, None]
+    won, drawn = (weight @ part.transpose(0, 2, 1, 3) for part in (below, tied))
+    return won, drawn
 
 
 def accuracies(counts: PairCounts) -> NDArray[np.float64]:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.discounts import discount_sums
-from evenrank.measures.exposure_shares import kl_terms
 
 FLOOR = 1e-9  # 0.29 · 100 is 28.999… in floating point, and its floor is meant to be 29
 
@@ -42,17 +41,17 @@ def counts_of(group_at_rank: ArrayLike, n_groups: int) -> NDArray[np.float64]:
     return np.cumsum(at_rank, axis=0, dtype=float)
 
 
-def skew(counts: NDArray[Any], target: NDArray[Any], k: int) -> NDArray[np.float64]:
+def skew(top: NDArray[Any], ranks: ArrayLike, target: NDArray[Any]) -> NDArray[np.float64]:
     """Compute ln(share of the group in the top k / its target share): 0 is fair, above 0 over-represented.
 
     Parameters
     ----------
-    counts : ndarray
-        (length, G, …); a list of fewer than k items is taken whole.
+    top : ndarray
+        Items of each group in the top k, (G, …).
+    ranks : array-like
+        The number of ranks, (…): k, or the length of a shorter list.
     target : ndarray
         Shares, (G, …).
-    k : int
-        The cut-off.
 
     Returns
     -------
@@ -61,28 +60,29 @@ def skew(counts: NDArray[Any], target: NDArray[Any], k: int) -> NDArray[np.float
 
     Examples
     --------
-    >>> skew(counts_of([0, 0, 1, 1], 2), np.array([0.5, 0.5]), 2).tolist()
+    >>> skew(np.array([2.0, 0.0]), 2, np.array([0.5, 0.5])).tolist()
     [0.6931471805599453, -inf]
     """
-    length = min(k, len(counts))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(counts[length - 1] / length / target))
+        return np.asarray(np.log(top / ranks / target))
 
 
-def smoothed_skew(counts: NDArray[Any], target: NDArray[Any], k: int, smoothing: float = 1.0) -> NDArray[np.float64]:
+def smoothed_skew(
+    top: NDArray[Any], known: ArrayLike, target: NDArray[Any], smoothing: float = 1.0
+) -> NDArray[np.float64]:
     """Compute the skew of counts with a constant added to each, which is always finite (LiFT's).
 
-    ln[(p + α) / (Σp + α G)] − ln[(q + α) / (Σq + α G)], with p the counts of the top k and q those of a list as long as
-    the whole one, and of the target's shares.
+    ln[(p + α) / (Σp + α G)] − ln[(q + α) / (Σq + α G)], with p the counts of the top k, and q those of a whole list
+    of the target's shares.
 
     Parameters
     ----------
-    counts : ndarray
-        (length, G, …).
+    top : ndarray
+        Items of each group in the top k, (G, …).
+    known : array-like
+        The number of items of known group in the whole list, (…).
     target : ndarray
         Shares, (G, …).
-    k : int
-        The cut-off.
     smoothing : float
         α.
 
@@ -90,12 +90,15 @@ def smoothed_skew(counts: NDArray[Any], target: NDArray[Any], k: int, smoothing:
     -------
     ndarray
         (G, …).
+
+    Examples
+    --------
+    >>> smoothed_skew(np.array([1.0, 0.0]), 2, np.array([0.5, 0.5])).round(3).tolist()
+    [0.288, -0.405]
     """
-    top, known = counts[min(k, len(counts)) - 1], counts[-1].sum(axis=0)
-    groups = counts.shape[1]
-    whole = target * known
-    share = (top + smoothing) / (top.sum(axis=0) + smoothing * groups)
-    return np.asarray(np.log(share) - np.log((whole + smoothing) / (known + smoothing * groups)))
+    added, total = smoothing * len(top), np.asarray(known, float)
+    share = (top + smoothing) / (top.sum(axis=0) + added)
+    return np.asarray(np.log(share) - np.log((target * total + smoothing) / (total + added)))
 
 
 def extremes(skews: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -132,13 +135,17 @@ def ndkl(counts: NDArray[Any], target: NDArray[Any], weight: NDArray[Any] | None
     >>> float(ndkl(counts_of([0, 1], 2), np.array([1.0, 0.0])))
     inf
     """
-    length, per_list = len(counts), (1,) * (counts.ndim - 2)
+    length = len(counts)
     weights = np.diff(discount_sums(length)) if weight is None else weight[:length]
-    ranks = np.arange(1, length + 1).reshape(-1, 1, *per_list)
-    divergence = kl_terms(counts / ranks, target).sum(axis=1)
-    total = weights.sum()
-    used = weights > 0
-    value = np.tensordot(weights[used], divergence[used], axes=1) / total
+    shares = counts / np.arange(1, length + 1).reshape(-1, 1, *(1,) * (counts.ndim - 2))
+    mean = np.tensordot(weights, shares, axes=1) / weights.sum()
+    # Σ p ln p − Σ p ln t, so that there is one logarithm per share.
+    logs = np.maximum(shares, np.finfo(float).tiny)
+    np.log(logs, out=logs)
+    logs *= shares
+    with np.errstate(divide="ignore", invalid="ignore"):
+        against = np.where(mean == 0, 0.0, mean * np.log(target))
+    value = (np.tensordot(weights, logs, axes=1) / weights.sum() - against).sum(axis=0)
     return np.asarray(np.where(np.isnan(target).any(axis=0), np.nan, value))
 
 
@@ -198,9 +205,13 @@ def fair_prefix(protected: NDArray[Any], share: ArrayLike) -> NDArray[np.float64
     >>> float(fair_prefix(np.array([0.0, 1.0]), 0.5))
     0.625
     """
+    ranks = np.arange(1, len(protected) + 1).reshape(-1, *(1,) * (protected.ndim - 1))
+    return np.asarray(binomial_chance(protected, ranks, np.asarray(share, float)).mean(axis=0))
+
+
+def binomial_chance(most: NDArray[Any], number: NDArray[Any], share: NDArray[Any]) -> NDArray[np.float64]:
+    """Compute P(Binomial(number, share) ≤ most), also between whole numbers."""
     from scipy.special import betainc
 
-    ranks = np.arange(1, len(protected) + 1).reshape(-1, *(1,) * (protected.ndim - 1))
-    rest = ranks - protected
-    chance = betainc(np.maximum(rest, 1e-300), protected + 1, 1 - np.asarray(share, float))
-    return np.asarray(np.where(rest < FLOOR, 1.0, chance).mean(axis=0))
+    rest = number - most
+    return np.where(rest < FLOOR, 1.0, betainc(np.maximum(rest, FLOOR), most + 1, 1 - share))

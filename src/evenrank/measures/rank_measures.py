@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.discounts import PATIENCE
-from evenrank.measures.cut_points import STEP, cut_point_sum, largest_sum, normalised
+from evenrank.measures.cut_points import STEP, cut_points, largest_sum, normalised, sum_at_cuts
 from evenrank.measures.entry import Measure
 from evenrank.measures.evaluation import Evaluation
-from evenrank.measures.lists import prefix_counts
+from evenrank.measures.exposure_shares import along_groups
+from evenrank.measures.lists import Places, group_sums, list_blocks, prefix_counts
 from evenrank.measures.pairs import (
     PairCounts,
     accuracies,
@@ -24,8 +25,9 @@ from evenrank.measures.pairs import (
     relevance_pairs,
     spread,
 )
-from evenrank.measures.prefixes import extremes, fair_prefix, infeasible, ndkl, skew, smoothed_skew
+from evenrank.measures.prefixes import binomial_chance, extremes, fair_prefix, infeasible, ndkl, skew, smoothed_skew
 
+MOST_CHANCES = 1 << 22  # of a table of the binomial distribution
 AT_COUNTS = "at expected counts of the first ranks"
 GEYIK = "Geyik et al. 2019"
 YANG = "Yang and Stoyanovich 2017"
@@ -45,38 +47,95 @@ def over_blocks(ev: Evaluation, k: int | None, formula: OfCounts, member: NDArra
     return out if ranking.first.ndim > 1 else out[:, 0]
 
 
-def _skews(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[Any]) -> Any:
-    assert k is not None
-    smoothing = ev.options.smoothing or 0.0
-    if smoothing:
-        return extremes(smoothed_skew(counts, target, k, smoothing))
-    return extremes(skew(counts, target, k))
+def _skew_measure(name: str, best: str, end: int, range: str, fair: str) -> Measure:
+    """The lowest (end 0) or the highest skew (end 1) over groups."""
+
+    def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
+        assert k is not None
+        data, smoothing = ev.data, ev.options.smoothing
+        top = np.moveaxis(group_sums(ev.top(k), ev.membership, data.query_ptr), 1, 0)
+        target = np.moveaxis(along_groups(ev.target_shares(), np.moveaxis(top, 0, 1)), 1, 0)
+        if not smoothing:
+            return extremes(skew(top, ev.as_column(np.minimum(k, data.lengths)), target))[end]
+        known = ev.as_column(ev.per_query_sum(ev.membership.sum(axis=1)))
+        return extremes(smoothed_skew(top, known, target, smoothing))[end]
+
+    options = {"target": "data", "smoothing": 0.0}
+    about: Any = {"range": range, "fair": fair, "ties": AT_COUNTS, "reference": f"{GEYIK}; smoothing: LiFT"}
+    return Measure(name, "needed", best, per_query, options=options, needs=("groups",), **about)
 
 
 def _ndkl(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
     return ndkl(counts[:k], target, ev.weights(k))
 
 
-def _fair_prefix(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
-    return fair_prefix(counts[:k, ev.protected], target[ev.protected])
+def _fair_prefix(ev: Evaluation, k: int | None) -> NDArray[Any]:
+    code = ev.protected
 
-
-def _cut_points(name: str) -> OfCounts:
     def formula(ev: Evaluation, k: int | None, counts: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
-        protected, step = counts[:, 0], ev.options.step or STEP
-        number, which = np.unique(np.rint(protected[-1, :, 0]).astype(int), return_inverse=True)
-        largest = largest_sum(name, number, len(protected), step=step, k=k)[which.reshape(-1)]
-        return normalised(cut_point_sum(name, protected, step=step, k=k), largest[:, None])
+        protected, share = counts[:k, 0], np.broadcast_to(target[code], counts.shape[2:])
+        whole = np.rint(protected).astype(np.int64)
+        chances = _chances(ev, code, len(counts))
+        if chances is None:
+            return fair_prefix(protected, share)
+        shares, table = chances
+        at_rank = (np.searchsorted(shares, share) * len(counts) + np.arange(len(protected))[:, None, None]) * (
+            len(counts) + 1
+        )
+        value = np.asarray(table.ravel()[at_rank + whole].mean(axis=0))
+        between = (whole != protected).any(axis=0)  # ties: no line of the table
+        value[between] = fair_prefix(protected[:, between], share[between])
+        return value
 
-    return formula
+    return over_blocks(ev, k, formula, ev.membership[:, [code]])
+
+
+def _chances(ev: Evaluation, code: int, length: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Chances of all counts at all ranks, for the target shares of lists of one length; None if these are too many."""
+    key = ("binomial", length, code, ev.options.target)
+    if key not in ev.shared:
+        shares = np.unique(ev.target_shares()[ev.data.lengths == length, code])
+        count, ranks = np.arange(length + 1), np.arange(1, length + 1)[:, None]
+        if len(shares) * length**2 <= min(MOST_CHANCES, len(ev.ranking.first)):
+            ev.shared[key] = shares, binomial_chance(np.minimum(count, ranks), ranks, shares[:, None, None])
+        else:
+            ev.shared[key] = None
+    chances: tuple[NDArray[Any], NDArray[Any]] | None = ev.shared[key]
+    return chances
+
+
+def _largest(
+    name: str, protected: NDArray[np.int64], lengths: NDArray[np.int64], step: int, k: int | None
+) -> NDArray[np.float64]:
+    """The largest sum of each list, found once for lists that are alike, (q,)."""
+    largest = np.empty(len(protected))
+    for length in np.unique(lengths).tolist():
+        alike = lengths == length
+        number, which = np.unique(protected[alike], return_inverse=True)
+        largest[alike] = largest_sum(name, number, length, step=step, k=k)[which.reshape(-1)]
+    return largest
 
 
 def _cut_point_measure(name: str, fair: str) -> Measure:
-    formula = _cut_points(name)
-
     def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
         ev.data.need_labels(f"measure {name!r}")
-        return over_blocks(ev, k, formula, ev.membership[:, [ev.protected]])
+        code, step = ev.protected, ev.options.step or STEP
+        member = ev.data.group == code
+        total = ev.per_query_sum(member.astype(np.int64))
+        first, size = (part.reshape(len(part), -1) for part in (ev.ranking.first, ev.ranking.size))
+        raw = np.zeros((len(total), first.shape[1] // ev.samples))
+        for block in list_blocks(ev.data.query_ptr, first.shape[1]):
+            cuts = cut_points(block.length, step, k=k)
+            if not len(cuts):
+                continue
+            at_cuts = Places.of(first, size, block).counts_at_cuts(member[block.rows], step, len(cuts))
+            at_cuts = ev.averaged(at_cuts.reshape(len(cuts), len(block.queries), -1))
+            raw[block.queries] = sum_at_cuts(name, at_cuts, cuts, total[block.queries, None], block.length)
+        key = (name, code, step, k)
+        if key not in ev.shared:
+            ev.shared[key] = _largest(name, total, ev.data.lengths, step, k)
+        value = normalised(raw, ev.shared[key][:, None])
+        return value if ev.ranking.first.ndim > 1 else value[:, 0]
 
     return Measure(
         name,
@@ -92,31 +151,26 @@ def _cut_point_measure(name: str, fair: str) -> Measure:
     )
 
 
-def _prefix_measure(name: str, best: str, formula: OfCounts, k: str = "optional", **about: Any) -> Measure:
+def _prefix_measure(name: str, best: str, formula: OfCounts, **about: Any) -> Measure:
     options = {"target": "data", **about.pop("options", {})}
-    needs = about.pop("needs", ("groups",))
-    about = {"ties": AT_COUNTS, "reference": GEYIK, **about}
-    return Measure(name, k, best, lambda ev, at: over_blocks(ev, at, formula), options=options, needs=needs, **about)
+    about = {"needs": ("groups",), "ties": AT_COUNTS, "reference": GEYIK, **about}
+    return Measure(name, "optional", best, lambda ev, k: over_blocks(ev, k, formula), options=options, **about)
 
 
 PREFIX_MEASURES = (
-    _prefix_measure(
+    _skew_measure(
         "min_skew",
         "high",
-        lambda ev, k, counts, target: _skews(ev, k, counts, target)[0],
-        k="needed",
-        options={"smoothing": 0.0},
-        range="−∞ to 0",
-        fair="0: no group has less than its target share of the top k; −∞: a group has none of it",
+        0,
+        "−∞ to 0",
+        "0: no group has less than its target share of the top k; −∞: a group has none of it",
     ),
-    _prefix_measure(
+    _skew_measure(
         "max_skew",
         "low",
-        lambda ev, k, counts, target: _skews(ev, k, counts, target)[1],
-        k="needed",
-        options={"smoothing": 0.0},
-        range="0 and above",
-        fair="0: no group has more than its target share of the top k",
+        1,
+        "0 and above; below 0 possible with unknown groups",
+        "0: no group has more than its target share of the top k",
     ),
     _prefix_measure(
         "ndkl",
@@ -140,14 +194,16 @@ PREFIX_MEASURES = (
         range="0 to length times groups",
         fair="0: at no rank does a group fall short of its target",
     ),
-    _prefix_measure(
+    Measure(
         "fair_prefix",
+        "optional",
         "high",
         _fair_prefix,
-        options={"protected": None},
+        options={"target": "data", "protected": None},
         needs=("groups", "protected"),
         range="0 to 1",
         fair="no fair value; low: the protected group comes too late",
+        ties=AT_COUNTS,
         reference="Zehlike et al. 2017; SIGIR 2022 comparison",
     ),
     _cut_point_measure("rnd", "the first step, 2·step, … ranks have the list's share of the protected group"),
@@ -164,7 +220,9 @@ def pair_counts(ev: Evaluation, *, by_relevance: bool) -> PairCounts:
     ranking, data = ev.ranking, ev.data
     places = (ranking.first, ranking.size)
     if by_relevance:
-        counts = relevance_pairs(*places, data.relevance, ev.membership, data.query_ptr)
+        if "grades" not in ev.shared:
+            ev.shared["grades"] = np.unique(data.relevance, return_inverse=True)[1].reshape(-1).astype(np.int32)
+        counts = relevance_pairs(*places, ev.shared["grades"], ev.membership, data.query_ptr)
     else:
         counts = all_pairs(*places, ev.membership, data.query_ptr)
     wins, ties = (ev.averaged(part, slice(None)) for part in (counts.wins, counts.ties))
