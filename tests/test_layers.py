@@ -22,6 +22,7 @@ LAYERS = [
     {"contrasts", "notions", "losses", "targets"},
     {"measures", "design_columns", "moments"},
     {
+        "group_table",
         "query_sums",
         "cell_rows",
         "statistic",
@@ -39,7 +40,7 @@ LAYERS = [
     {"io", "features", "datasets"},
     {"rankers"},
     {"linear", "rerankers", "boosting"},
-    {"lightgbm", "xgboost", "torch"},
+    {"lightgbm", "xgboost", "torch", "ir_measures"},
     {"methods"},
     {"audits", "experiment", "export"},
     {"paper", "leaderboard"},
