@@ -21,6 +21,7 @@ _NAMES = {
     "Options": "measures",
     "measures_table": "measures",
     "selection_rates": "measures",
+    "by_group": "group_table",
     "interval": "intervals",
     "intervals": "intervals",
     "Interval": "intervals",
@@ -80,7 +81,7 @@ _NAMES = {
     "MissingExtraError": "errors",
     "DataWarning": "errors",
 }
-_MODULES = ("audits", "bounds", "datasets", "export", "io", "lightgbm", "targets", "torch", "xgboost")
+_MODULES = ("audits", "bounds", "datasets", "export", "io", "ir_measures", "lightgbm", "targets", "torch", "xgboost")
 
 __all__ = ["__version__", *_NAMES, *_MODULES]
 

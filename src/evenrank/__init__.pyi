@@ -8,6 +8,7 @@ from evenrank import bounds as bounds
 from evenrank import datasets as datasets
 from evenrank import export as export
 from evenrank import io as io
+from evenrank import ir_measures as ir_measures
 from evenrank import lightgbm as lightgbm
 from evenrank import targets as targets
 from evenrank import torch as torch
@@ -32,6 +33,7 @@ from evenrank.experiment.curves import Curve as Curve
 from evenrank.experiment.examples import Titles as Titles
 from evenrank.experiment.select import select as select
 from evenrank.experiment.trials import Trial as Trial
+from evenrank.group_table import by_group as by_group
 from evenrank.intervals import Interval as Interval
 from evenrank.intervals import interval as interval
 from evenrank.intervals import intervals as intervals

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenrank.cell_rows import CellRows
+from evenrank.comparison_jackknife import changed
 from evenrank.comparison_totals import holm, size_changes, total_change
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
@@ -30,7 +31,7 @@ from evenrank.measures import Asked, MeasureLike, ask, ask_all, listed_measures
 from evenrank.notions import Notion
 from evenrank.rounding import beyond_rounding, rounding
 from evenrank.spread import Clustered, Spread, Tests, cluster_codes, pair_functions
-from evenrank.statistic import RankedQueries, compared_notion
+from evenrank.statistic import RankedQueries
 from evenrank.wording import quoted
 
 
@@ -219,15 +220,26 @@ class _Pair:
         self._cells: dict[Notion, tuple[CellRows, list[Clustered]]] = {}
 
     def compared(self, name: str, asked: Asked) -> Comparison:
-        notion = compared_notion(asked, name)
-        return self._quality(name, asked) if notion is None else self._gap(name, asked, notion)
+        measure = asked.measure
+        if measure.sums is not None or measure.no_interval or measure.kind == "pooled":
+            change = changed(self.first, self.second, name, asked, self.codes, self.alpha, self.across)
+            line = self._line(name, *change, limits=measure.limits)
+        elif measure.notion is None:
+            line = self._quality(name, asked)
+        else:
+            line = self._gap(name, asked, measure.notion)
+        return line
 
     def _quality(self, name: str, asked: Asked) -> Comparison:
         """The paired t-test of per-query values."""
         values = [ranked.query_values(asked) for ranked in (self.first, self.second)]
-        exists = np.flatnonzero(~np.isnan(values[0]))
+        exists = np.flatnonzero(~np.isnan(values[0]) & ~np.isnan(values[1]))
         if not len(exists):
             return self._line(name, np.nan, np.nan, np.nan, np.nan, np.nan)
+        limits = asked.measure.limits
+        if not all(np.isfinite(side[exists]).all() for side in values):  # the mean is infinite
+            one, two = (float(side[exists].mean()) for side in values)
+            return self._line(name, one, two, np.nan, np.nan, np.nan)
         starts = self.data.query_ptr[:-1]
         spreads = []
         for code in self.codes:
@@ -238,7 +250,7 @@ class _Pair:
         before, after = spreads[0].means.tolist()
         difference = 0.0 if self.same else float(tests.value[0])
         p = 1.0 if self.same else float(tests.p_value[0])
-        return self._line(name, before, after, difference - reach, difference + reach, p)
+        return self._line(name, before, after, difference - reach, difference + reach, p, limits=limits)
 
     def _gap(self, name: str, asked: Asked, notion: Notion) -> Comparison:
         cells, clustered = self._cells_of(notion)
@@ -275,8 +287,11 @@ class _Pair:
         high: float,
         p: float,
         pairs: tuple[PairComparison, ...] = (),
+        *,
+        limits: tuple[float, float] = (0.0, 1.0),
     ) -> Comparison:
-        low, high = np.clip([low, high], -1, 1).tolist()
+        most = limits[1] - limits[0]
+        low, high = np.clip([low, high], -most, most).tolist()
         return Comparison(
             name,
             float(before),

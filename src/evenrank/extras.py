@@ -13,6 +13,7 @@ EXTRA_OF = {
     "xgboost": "xgboost",
     "numba": "lightgbm",
     "pyspark": "spark",
+    "ir_measures": "ir_measures",
     "huggingface_hub": "encoder",
     "onnx": "encoder",
     "onnxruntime": "encoder",

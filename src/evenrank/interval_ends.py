@@ -29,7 +29,7 @@ class Interval:
     confidence : float
         The confidence of the interval.
     method : str
-        "bootstrap" or "analytic".
+        "bootstrap", "analytic", "jackknife" (a function of the user's own), or "none" where ``reason`` says why.
     queries : int
         The number of queries that bear on the estimate: those with an item of the rarest cell.
     reason : str
@@ -75,7 +75,10 @@ def interval_of(
     """
     method = METHODS[0] if sample is not None else METHODS[1]
     if stat.queries == 0 or not np.isfinite(stat.estimates).all():
-        return Interval(stat.name, np.nan, np.nan, np.nan, confidence, method, stat.queries)
+        endless = stat.pairs is None and stat.queries > 0 and np.isinf(stat.sums.total).any()
+        estimate = float(stat.sums.total[0]) if endless else np.nan
+        reason = "the value of some queries is infinite" if endless else ""
+        return Interval(stat.name, estimate, np.nan, np.nan, confidence, method, stat.queries, reason)
     absolute = stat.pairs is not None and not signed
     estimate = float(stat.value(stat.estimates) if absolute else stat.estimates.mean())
     floor, ceiling = (-1.0, 1.0) if signed else stat.limits
@@ -84,6 +87,9 @@ def interval_of(
     if stat.freedom < LEAST_FREEDOM:
         low, high = floor, ceiling
     elif stat.kind == "ratio" and estimate == 0:
+        if np.nanmax(stat.sums.ratios) > 1:
+            reason = "a group has nothing at all, and no query shows how much it may have"
+            return Interval(stat.name, 0.0, np.nan, np.nan, confidence, method, stat.queries, reason)
         # A group never selected: resampling cannot select it either.
         highest = np.nanmax(stat.sums.ratios)
         low, high = 0.0, unseen(stat.queries, confidence) / highest

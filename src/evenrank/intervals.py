@@ -24,7 +24,8 @@ from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.interval_ends import METHODS, Interval, interval_of, student, t_over_normal, unseen
-from evenrank.measures import MeasureLike
+from evenrank.jackknife import parts_of, recomputed, spread_of
+from evenrank.measures import Asked, MeasureLike, ask
 from evenrank.query_sums import resampled_ratios
 from evenrank.statistic import RankedQueries
 
@@ -71,7 +72,8 @@ def interval(
     confidence : float
         Between 0 and 1, ends excluded.
     method : str
-        "bootstrap" over queries, or "analytic" (each query's influence, Student's t).
+        "bootstrap" over queries, or "analytic" (each query's influence, Student's t). A function of your own that gives
+        one number is computed again without one of up to 100 parts of the queries at a time, whatever the method.
     signed : bool
         For a gap between two groups: the first group's rate minus the second's, in the order of ``data.group_names``.
     across : str
@@ -138,17 +140,22 @@ def intervals(
     check_replicates(replicates)
     choose(method, METHODS, what="method")
     ranked = RankedQueries(scores, data)
-    wanted = list(measures)
-    results: list[Interval] = []
-    for batch in ranked.batches([[measure] for measure in wanted], replicates=replicates):
-        stats = ranked.statistics([wanted[i] for i in batch], across=across)
-        if data.n_queries < 2:
-            raise DataError(f"an interval over queries needs at least two; the data has {data.n_queries}.")
+    asked = [ask(measure) for measure in measures]
+    if data.n_queries < 2:
+        raise DataError(f"an interval over queries needs at least two; the data has {data.n_queries}.")
+    for name, item in asked:
+        if signed and (item.measure.kind != "gap" or item.measure.notion is None or data.n_groups != 2):
+            raise ConfigError(
+                f"signed=True is for violations with two groups; got {name!r} with {data.n_groups} groups."
+            )
+    results: dict[int, Interval] = {
+        number: _alone(ranked, *each, confidence, seed) for number, each in enumerate(asked) if _stands_alone(each[1])
+    }
+    by_sums = [number for number in range(len(asked)) if number not in results]
+    for batch in ranked.batches([[asked[number]] for number in by_sums], replicates=replicates):
+        numbers = [by_sums[place] for place in batch]
+        stats = ranked.statistics([asked[number] for number in numbers], across=across)
         for stat in stats:
-            if signed and (stat.kind != "gap" or data.n_groups != 2):
-                raise ConfigError(
-                    f"signed=True is for violations with two groups; got {stat.name!r} with {data.n_groups} groups."
-                )
             if 0 < stat.queries < FEW:
                 which = "bear on it" if stat.pairs is None else "have an item of the rarest cell"
                 warnings.warn(
@@ -158,12 +165,34 @@ def intervals(
                 )
         drawn: Sequence[NDArray[np.float64] | None] = [None] * len(stats)
         if method == "bootstrap":
-            drawn = resampled_ratios([stat.sums for stat in stats], replicates=replicates, seed=seed)
-        results += [
-            interval_of(stat, sample, confidence=confidence, signed=signed, seed=seed)
-            for stat, sample in zip(stats, drawn, strict=True)
-        ]
-    return results
+            finite = [number for number, stat in enumerate(stats) if np.isfinite(stat.sums.top).all()]
+            sums = [stats[number].sums for number in finite]
+            samples = resampled_ratios(sums, replicates=replicates, seed=seed) if sums else []
+            drawn = [samples[finite.index(number)] if number in finite else None for number in range(len(stats))]
+        for number, stat, sample in zip(numbers, stats, drawn, strict=True):
+            results[number] = interval_of(stat, sample, confidence=confidence, signed=signed, seed=seed)
+    return [results[number] for number in range(len(asked))]
+
+
+def _stands_alone(asked: Asked) -> bool:
+    """Whether a measure is neither a mean over queries nor made of ratios of sums."""
+    return bool(asked.measure.no_interval) or asked.measure.kind == "pooled"
+
+
+def _alone(ranked: RankedQueries, name: str, asked: Asked, confidence: float, seed: int) -> Interval:
+    """The interval of a function of the user's own, by the jackknife; ours of this kind have none."""
+    measure, data = asked.measure, ranked.data
+    if measure.no_interval:
+        ev = ranked.evaluation.with_options(measure.chosen(asked.options))
+        value = float(measure.value(ev, asked.k))
+        return Interval(name, value, np.nan, np.nan, confidence, "none", data.n_queries, measure.no_interval)
+    (value,), without = recomputed(ranked.evaluation, asked, parts_of(data, seed))
+    error, parts = spread_of(without[:, 0])
+    reason = ""
+    if np.isfinite(value) and not error > 0:
+        reason = "it is not defined without some queries" if np.isnan(error) else "it does not change with the queries"
+    reach = student(parts - 1, confidence) * error if error > 0 and np.isfinite(value) else np.nan
+    return Interval(name, float(value), value - reach, value + reach, confidence, "jackknife", data.n_queries, reason)
 
 
 def check_confidence(confidence: float) -> None:

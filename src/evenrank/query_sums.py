@@ -116,8 +116,11 @@ class Sums:
 
     @classmethod
     def of_tables(cls, top: NDArray[Any], bottom: NDArray[Any]) -> Sums:
-        """Build them from tables (q, r) of the numerators and the denominators."""
-        key = np.flatnonzero(bottom.ravel() > 0)
+        """Build them from tables (q, r) of the numerators and the denominators.
+
+        A list may have a part in a numerator alone: exposure of a group without relevance there.
+        """
+        key = np.flatnonzero((bottom.ravel() > 0) | (top.ravel() != 0))
         weight = bottom.ravel()[key].astype(np.float64)
         return cls(Weights.of(key, weight, *bottom.shape), top.ravel()[key].astype(np.float64))
 

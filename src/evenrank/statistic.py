@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.cell_rows import CellRows
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import DataError
 from evenrank.measures import Asked, Evaluation, MeasureLike, ask
 from evenrank.notions import Notion
 from evenrank.query_sums import BLOCK, Sums, Weights
@@ -186,13 +186,13 @@ class RankedQueries:
         return RankedQueries(scores, self.data, cells=self._cells)
 
     def statistics(
-        self, measures: Iterable[MeasureLike], *, across: str = "mean", known: dict[Any, Sums] | None = None
+        self, measures: Iterable[tuple[str, Asked]], *, across: str = "mean", known: dict[Any, Sums] | None = None
     ) -> list[Statistic]:
         """Compute the statistics of measures; sums in ``known`` are used again, and new ones are added to it."""
         known = {} if known is None else known
-        return [self._statistic(*ask(measure), across, known) for measure in measures]
+        return [self._statistic(*measure, across, known) for measure in measures]
 
-    def batches(self, units: Sequence[Sequence[MeasureLike]], *, replicates: int = 0) -> Iterator[list[int]]:
+    def batches(self, units: Sequence[Sequence[tuple[str, Asked]]], *, replicates: int = 0) -> Iterator[list[int]]:
         """Split units into batches whose sums and resamples fit into `HELD` bytes; gives the numbers of the units.
 
         A unit is a list of measures that are worked on together.
@@ -200,7 +200,7 @@ class RankedQueries:
         batch: list[int] = []
         size = 0
         for number, unit in enumerate(units):
-            added = sum(self._size(*ask(measure), replicates) for measure in unit)
+            added = sum(self._size(asked, replicates) for _, asked in unit)
             if batch and size + added > HELD:
                 yield batch
                 batch, size = [], 0
@@ -209,8 +209,8 @@ class RankedQueries:
         if batch:
             yield batch
 
-    def _size(self, name: str, asked: Asked, replicates: int) -> int:
-        notion = compared_notion(asked, name)
+    def _size(self, asked: Asked, replicates: int) -> int:
+        notion = asked.measure.notion
         if notion is None:
             return 8 * (self.data.n_queries + 4 * replicates)
         weights = self._cells_of(notion).weights
@@ -224,7 +224,9 @@ class RankedQueries:
     def _statistic(self, name: str, asked: Asked, across: str, known: dict[Any, Sums]) -> Statistic:
         item, cut = asked.measure, self.cut(asked)
         options = item.chosen(asked.options)
-        notion = compared_notion(asked, name)
+        notion = item.notion
+        if item.sums is not None:
+            return self._of_sums(name, asked, known)
         if notion is None:
             if (item, cut, options) not in known:
                 known[item, cut, options] = self._mean(asked, cut)
@@ -238,6 +240,22 @@ class RankedQueries:
             present = Pairs.of(cells.weights.total[None, None], across="max", training=False)
             return Statistic(name, known[key], "ratio", present)
         return Statistic(name, known[key], "gap", cells.pairs(across))
+
+    def _of_sums(self, name: str, asked: Asked, known: dict[Any, Sums]) -> Statistic:
+        item, options = asked.measure, asked.measure.chosen(asked.options)
+        key = (item, asked.k, options)
+        if key not in known:
+            assert item.sums is not None
+            top, bottom = item.sums(self.evaluation.with_options(options), asked.k)
+            known[key] = Sums.of_tables(top[self.data.sorted_queries], bottom[self.data.sorted_queries])
+        sums = known[key]
+        pairs = None
+        if item.kind == "shares":
+            half = np.arange(sums.weights.width // 2)
+            pairs = Pairs(half, half + len(half), np.ones(len(half)), np.zeros(len(half), np.int64), "mean", (), 1.0)
+        elif item.kind != "mean":
+            pairs = Pairs.of(sums.weights.total[None, None], across="max", training=False)
+        return Statistic(name, sums, "gap" if item.kind == "shares" else item.kind, pairs, limits=item.limits)
 
     def cut(self, asked: Asked) -> int:
         """Give the rank below which nothing counts; beyond the longest list only precision, divided by k, has one."""
@@ -267,31 +285,6 @@ class RankedQueries:
         return Sums(weights, values[exists])
 
 
-def compared_notion(asked: Asked, name: str) -> Notion | None:
-    """Give the notion whose group means a measure compares; None for a mean over queries.
-
-    Parameters
-    ----------
-    asked : Asked
-        The measure.
-    name : str
-        As it was asked for.
-
-    Returns
-    -------
-    Notion or None
-        The notion.
-
-    Raises
-    ------
-    ConfigError
-        For a measure of all lists together that compares no group means.
-    """
-    if asked.measure.kind == "pooled":
-        raise ConfigError(f"{name!r} has no interval and no test: it is no mean over lists and no gap between groups.")
-    return asked.measure.notion
-
-
 def statistics(
     scores: ArrayLike,
     data: RankingData,
@@ -316,4 +309,4 @@ def statistics(
     list of Statistic
         One per measure, in the order given.
     """
-    return RankedQueries(scores, data, ties=ties).statistics(measures, across=across)
+    return RankedQueries(scores, data, ties=ties).statistics([ask(measure) for measure in measures], across=across)

@@ -195,6 +195,27 @@ def test_a_scorer_takes_notions_and_functions() -> None:
             er.ranking_scorer("ndcg@3", max_violation=(mean_top, 0.1))
 
 
+@pytest.mark.filterwarnings("ignore::evenrank.errors.DataWarning")
+def test_every_measure_has_a_scorer() -> None:
+    import sklearn
+
+    class Column:
+        def predict(self, X: Any) -> Any:
+            return X[:, 0]
+
+    X, y = DATA.to_caller(DATA.features), DATA.to_caller(DATA.relevance)
+    rows = {"qid": DATA.to_caller(DATA.query_of_row), "sensitive_features": DATA.to_caller(DATA.group)}
+    with sklearn.config_context(enable_metadata_routing=True):
+        for row in er.measures_table():
+            name = row["name"] if row["k"] == "none" else f"{row['name']}@3"
+            if "items" in row["needs"]:
+                with pytest.raises(ConfigError, match="a scorer is given no item ids"):
+                    er.ranking_scorer(name)
+                continue
+            value = er.measure(SCORES, DATA, name)[name] * (1 if row["best"] == "high" else -1)
+            assert er.ranking_scorer(name)(Column(), X, y, **rows) == pytest.approx(value, nan_ok=True), name
+
+
 # ---------------------------------------------------------------------- sweeps, choices and audits
 
 

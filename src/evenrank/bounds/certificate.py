@@ -132,7 +132,7 @@ def certified(
     check_number(delta, "delta", above=0, below=1)
     choose(method, METHODS, what="method")
     name, asked = ask(measure)
-    if asked.measure.kind != "gap":
+    if asked.measure.kind != "gap" or asked.measure.notion is None:
         raise ConfigError(f"a certified bound is for violations and exposure gaps; got {name!r}.")
     seen = longest_list(data)
     if longest is not None:

@@ -57,6 +57,13 @@ class Measure:
         "mean" over queries, "gap" or "ratio" of the notion's group means, or "pooled"; by default as the formulas are.
     value_of : str
         For a gap or a ratio: the row value that is compared, "top" or "exposure".
+    sums : callable, optional
+        For a measure of all lists together that is made of ratios of sums over lists: (evaluation, k) → each list's
+        part of the numerators and of the denominators, (q, r) each, of one ranking. `kind` says what is made of the
+        ratios: "mean" (there is one), "gap" (the largest difference), "ratio" (lowest over highest), or "shares" (the
+        differences between the first and the second half, added up).
+    no_interval : str
+        Why it has no interval, if it has none.
     """
 
     name: str
@@ -74,6 +81,8 @@ class Measure:
     notion: Notion | None = None
     kind: str = ""
     value_of: str = "top"
+    sums: Callable[[Evaluation, int | None], tuple[NDArray[Any], NDArray[Any]]] | None = None
+    no_interval: str = ""
 
     def __post_init__(self) -> None:
         if not self.kind:
@@ -89,6 +98,7 @@ class Measure:
     def limits(self) -> tuple[float, float]:
         """The ends of `range`, infinite where it has none."""
         low, _, high = self.range.partition(" to ")
+        high = high.partition(",")[0]
         bounded = self.range.startswith("0 ") and "below 0" not in self.range
         return 0.0 if bounded else -np.inf, float(high) if low and high.isdecimal() else np.inf
 

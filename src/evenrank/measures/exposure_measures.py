@@ -103,6 +103,10 @@ def _ratio(kind: str, name: str, alias: str, fair: str, reference: str) -> Measu
         value = lowest_over_highest(*exposure_rates(ev, k, kind, pooled=False))
         return value if ev.ranking.first.ndim > 1 else value[:, 0]
 
+    def sums(ev: Evaluation, k: int | None) -> tuple[NDArray[Any], NDArray[Any]]:
+        exposure, units = exposure_rates(ev, k, kind, pooled=False)
+        return exposure[:, :, 0], units[:, :, 0]
+
     return Measure(
         name,
         "optional",
@@ -117,8 +121,9 @@ def _ratio(kind: str, name: str, alias: str, fair: str, reference: str) -> Measu
         needs=("groups",) if kind == "items" else ("groups", "relevance"),
         reference=reference,
         notion=NOTIONS["demographic_parity"] if kind == "items" else None,
-        kind="ratio" if kind == "items" else "pooled",
+        kind="ratio",
         value_of="exposure",
+        sums=None if kind == "items" else sums,
     )
 
 

@@ -24,6 +24,7 @@ from evenrank.measures.lists import group_sums, list_blocks, query_sums
 LENSKIT = "LensKit 2025, ExposureGini"
 HOLISTIC = "holisticai"
 BIEGA = "Biega et al. 2018"
+SHARED = "it is of items, which lists share: lists drawn anew share them less than lists drawn again"
 
 
 def _spread_measure(
@@ -52,6 +53,7 @@ def _spread_measure(
         ties=AT_EXPECTED,
         needs=("items",),
         reference=reference,
+        no_interval=SHARED,
     )
 
 
@@ -84,7 +86,21 @@ def _difference(ev: Evaluation, k: int | None) -> tuple[NDArray[np.float64], NDA
     return attention_difference(ev.exposure(k), ev.data.relevance, ev.data.query_ptr)
 
 
-def _attention_measure(name: str, per_query: Any, pooled: Any, needs: tuple[str, ...], fair: str) -> Measure:
+def group_attention_sums(ev: Evaluation, k: int | None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Each list's shares of attention and of relevance by group, (q, 2 G), and 1 where something is relevant."""
+    data, ptr = ev.data, ev.data.query_ptr
+    halves = []
+    for values in (ev.exposure(k), data.relevance):
+        sums = group_sums(values, ev.membership, ptr)
+        halves.append(divide(sums, query_sums(values, ptr)[:, None]))
+    counted = query_sums(data.relevance, ptr) > 0
+    table = np.where(counted[:, None], np.hstack(halves), 0.0)
+    return np.nan_to_num(table), np.repeat(counted[:, None], table.shape[1], axis=1).astype(float)
+
+
+def _attention_measure(
+    name: str, per_query: Any, pooled: Any, needs: tuple[str, ...], fair: str, **interval: Any
+) -> Measure:
     return Measure(
         name,
         "optional",
@@ -97,6 +113,7 @@ def _attention_measure(name: str, per_query: Any, pooled: Any, needs: tuple[str,
         ties=AT_EXPECTED,
         needs=needs,
         reference=BIEGA,
+        **interval,
     )
 
 
@@ -134,6 +151,7 @@ ITEM_MEASURES = (
         ties="exact expectation, if lists break ties independently",
         needs=("items",),
         reference=HOLISTIC,
+        no_interval=SHARED,
     ),
     Measure(
         "average_popularity",
@@ -145,6 +163,7 @@ ITEM_MEASURES = (
         ties="exact expectation, if lists break ties independently",
         needs=("items",),
         reference=f"{HOLISTIC}, average recommendation popularity",
+        no_interval=SHARED,
         kind="pooled",
     ),
     _attention_measure(
@@ -153,6 +172,7 @@ ITEM_MEASURES = (
         iaa_pooled,
         ("items", "relevance"),
         "0: over all lists, every item's share of attention is its share of relevance",
+        no_interval=SHARED,
     ),
     _attention_measure(
         "group_iaa",
@@ -160,5 +180,7 @@ ITEM_MEASURES = (
         group_iaa_pooled,
         ("groups", "relevance"),
         "0: over all lists, every group's share of attention is its share of relevance",
+        kind="shares",
+        sums=group_attention_sums,
     ),
 )

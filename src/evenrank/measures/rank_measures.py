@@ -230,8 +230,20 @@ def pair_counts(ev: Evaluation, *, by_relevance: bool) -> PairCounts:
 
 
 def _pair_measure(
-    name: str, value: Callable[[PairCounts], NDArray[Any]], best: str, fair: str, *, by_relevance: bool = True
+    name: str,
+    value: Callable[[PairCounts], NDArray[Any]],
+    best: str,
+    fair: str,
+    entries: Callable[[NDArray[Any]], NDArray[Any]],
+    *,
+    by_relevance: bool = True,
 ) -> Measure:
+    """``entries``: the sums over pairs of groups, (q, G, G), whose ratios are compared, (q, r)."""
+
+    def sums(ev: Evaluation, k: int | None) -> tuple[NDArray[Any], NDArray[Any]]:
+        counts = pair_counts(ev, by_relevance=by_relevance)
+        return entries(counts.half_ties), entries(counts.pairs)
+
     return Measure(
         name,
         "none",
@@ -243,7 +255,20 @@ def _pair_measure(
         ties="of exact expectations (a tie is half a pair)",
         needs=("groups", "relevance") if by_relevance else ("groups",),
         reference="Beutel et al. 2019; Narasimhan et al. 2020",
+        kind="mean" if name == "pairwise_accuracy" else "gap",
+        sums=sums,
     )
+
+
+def _different(table: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(table[:, ~np.eye(table.shape[1], dtype=bool)])
+
+
+_ENTRIES: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "intra": lambda table: np.diagonal(table, axis1=1, axis2=2),
+    "inter": lambda table: table.sum(axis=2) - np.diagonal(table, axis1=1, axis2=2),
+    "marginal": lambda table: table.sum(axis=2),
+}
 
 
 def _spread_of(counts: PairCounts, kind: str) -> NDArray[Any]:
@@ -252,13 +277,18 @@ def _spread_of(counts: PairCounts, kind: str) -> NDArray[Any]:
 
 PAIR_MEASURES = (
     _pair_measure(
-        "pairwise_accuracy", overall_accuracy, "high", "½ is chance; 1: the more relevant item always stands higher"
+        "pairwise_accuracy",
+        overall_accuracy,
+        "high",
+        "½ is chance; 1: the more relevant item always stands higher",
+        lambda table: table.sum(axis=(1, 2))[:, None],
     ),
     _pair_measure(
         "pairwise_gap",
         lambda counts: spread(between_groups(accuracies(counts)), 2),
         "low",
         "0: pairs of any two different groups are ordered equally well",
+        _different,
     ),
     *(
         _pair_measure(
@@ -266,6 +296,7 @@ PAIR_MEASURES = (
             partial(_spread_of, kind=kind),
             "low",
             f"0: each group's more relevant items are ordered equally well against {others}",
+            _ENTRIES[kind],
         )
         for kind, others in (
             ("intra", "less relevant ones of the same group"),
@@ -278,6 +309,7 @@ PAIR_MEASURES = (
         lambda counts: spread(between_groups(accuracies(counts)), 2),
         "low",
         "0: of two items of different groups, either is as often the higher",
+        _different,
         by_relevance=False,
     ),
 )

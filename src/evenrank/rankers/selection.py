@@ -172,10 +172,14 @@ def ranking_scorer(
     RankingScorer
         The scorer.
     """
-    ask(name)
+    wanted = [name]
     if max_violation is not None:
         gap, limit = _gap_and_limit(max_violation)
         max_violation = (gap, limit)
+        wanted.append(gap)
+    for called, asked in map(ask, wanted):
+        if "items" in asked.measure.needs:
+            raise ConfigError(f"a scorer is given no item ids, which {called!r} needs; use er.measure for it.")
     if not sklearn.get_config()["enable_metadata_routing"]:
         raise ConfigError(
             "ranking_scorer needs sklearn.set_config(enable_metadata_routing=True), to be given the queries."
