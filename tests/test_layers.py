@@ -38,7 +38,7 @@ LAYERS = [
     {"lightgbm", "xgboost", "torch"},
     {"methods"},
     {"audits", "experiment", "export"},
-    {"paper", "leaderboard"},
+    {"paper", "leaderboard", "monitoring"},
     {"page"},
     {"cli"},
 ]

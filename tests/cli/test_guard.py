@@ -26,6 +26,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 READ = {
     "demo": set(),
     "audit": {"file", "compare", "qrels", "groups"},
+    "monitor": {"file", "reference_state"},
     "train": {"file"},
     "rank": {"file", "model"},
     "export": {"model", "rows"},
@@ -39,6 +40,7 @@ READ = {
 }
 WRITTEN = {
     **{name: {"out"} for name in ("demo", "audit", "train", "rank", "export", "sweep", "report", "bench")},
+    "monitor": {"out", "state"},
     "reproduce": {"out", "cache"},
 }
 PAIRS = [

@@ -18,6 +18,7 @@ from evenrank.cli.demo import demo
 from evenrank.cli.export import export
 from evenrank.cli.guard import guarded
 from evenrank.cli.methods import methods
+from evenrank.cli.monitor import monitor
 from evenrank.cli.rank import rank
 from evenrank.cli.report import report
 from evenrank.cli.reproduce import reproduce
@@ -45,7 +46,7 @@ def _top(
         raise typer.Exit
 
 
-for command in (demo, audit, train, rank, export, sweep, select, report, bench, methods, bound, reproduce):
+for command in (demo, audit, monitor, train, rank, export, sweep, select, report, bench, methods, bound, reproduce):
     app.command()(guarded(command))
 
 
