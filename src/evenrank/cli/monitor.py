@@ -132,7 +132,7 @@ def monitor(
     names = _periods(files, time, period)
     settings = {
         "measures": options.names(measures),
-        "window": window or (None if time is not None else PERIOD),
+        "window": window or (PERIOD if files and time is None else None),
         "timezone": timezone,
         "k": k,
         "labelled": False if no_relevance else None,
@@ -224,6 +224,8 @@ def _begin(path: Path | None, asked: dict[str, Any], base: Monitor | None) -> Mo
     """The state so far, which must be what is asked for, or an empty one."""
     if path is not None and path.exists():
         state = Monitor.load(path)
+        if asked["window"] == PERIOD != state.window:
+            raise ConfigError(f"--time: the state {path} has windows by time ({state.window}). Name the time column.")
         for name, value in asked.items():
             mine = getattr(state, name)
             wanted = (

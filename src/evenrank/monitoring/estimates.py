@@ -55,7 +55,7 @@ class Estimate:
         return np.asarray(sum(factor * _over(top.sum(-1), size.sum(-1)) for factor, top, size in self._parts))
 
     def moves(self, power: float) -> Array:
-        """How far each bin moved the estimate, (s, bins), over (1 − its share) to a power.
+        """How far each bin moved the estimate, (s, bins), over (1 − its share) to a power, 1 or ½.
 
         1 gives the variance of leaving out bins in turn, ½ one that is right on average.
         """
@@ -64,7 +64,7 @@ class Estimate:
             total = np.maximum(size.sum(-1, keepdims=True), 1e-300)
             rate = top.sum(-1, keepdims=True) / total
             left = np.maximum(1 - size / total, 1e-3)
-            out += factor * (top - rate * size) / total / left**power
+            out += factor * (top - rate * size) / (total * (np.sqrt(left) if power == 0.5 else left))
         return out
 
     @property

@@ -171,9 +171,11 @@ class Monitor:
         base = self
         if again == "replace":
             base = self.without([order[j] for j in np.unique(part.window)])
+        elif known.all():
+            return self
         elif known.any():
             part, ids = part.taken(~known), ids[~known]
-        return base if not len(ids) else base._added(part, ids, order)
+        return base._added(part, ids, order)
 
     def _known(self, order: list[Key], window: NDArray[np.int64], ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which lists are counted already."""
