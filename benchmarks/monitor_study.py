@@ -1,8 +1,8 @@
 """How often a monitor gives a false alarm, and how soon it notices a change.
 
-Lists are simulated by week, 4 of reference and 52 looks, in designs where nothing changes (hostile ones included) and in
-some where a gap of known size begins at look 14. Tests are the package's own; `rules` compares the alpha-spending rule
-with confidence sequences on the same normal deviates.
+Lists are simulated by week, 4 of reference and 52 looks, in designs where nothing changes (hostile ones included) and
+in some where a gap of known size begins at look 14. Tests are the package's own; `rules` compares the alpha-spending
+rule with confidence sequences on the same normal deviates.
 
     python benchmarks/monitor_study.py rules
     python benchmarks/monitor_study.py alarms --runs 400
@@ -24,7 +24,7 @@ from scipy.special import ndtri
 from evenrank.inference import Lists
 from evenrank.monitoring.estimates import MEAN, POOLED, RATIO, WITHIN, reference_ratio
 from evenrank.monitoring.looks import SPANS, corrected, looks_of
-from evenrank.monitoring.series import BINS, EXCESS, N_A, N_B, NUMBER, TOTAL, VARIANCE, WEIGHT, X_A, X_B
+from evenrank.monitoring.series import BINS, EXCESS, N_A, N_B, NUMBER, TOTAL, VARIANCE, WEIGHT, X_A, X_B, kinds_of
 
 Array = NDArray[Any]
 REFERENCE, LOOKS, LEVEL, START = 4, 52, 0.05, 13
@@ -82,9 +82,18 @@ def sums(part: Week, x: Array, a: int, b: int, at_stake: Array | None = None) ->
         (np.arange(len(x)),),
         whole=True,
     )
+    kinds = kinds_of((part.group >= 0).sum(1), round(float(top(x))), lists.a, lists.b)
     columns = {N_A: lists.a, X_A: lists.x_a, N_B: lists.b, X_B: lists.x_b}
-    columns |= {EXCESS: lists.excess, VARIANCE: lists.variance, WEIGHT: lists.weight}
+    for j, kind in enumerate(np.unique(kinds)):
+        own = kinds == kind
+        columns |= {EXCESS + 3 * j: lists.excess * own, VARIANCE + 3 * j: lists.variance * own}
+        columns[WEIGHT + 3 * j] = lists.weight * own
     return _summed(columns, part.week * BINS + part.bins)
+
+
+def top(x: Array) -> float:
+    """The cut-off that selections were made with."""
+    return float((x > 0).sum(1).max())
 
 
 def item_sums(part: Week, x: Array, a: int, b: int) -> Array:
@@ -99,7 +108,11 @@ def item_sums(part: Week, x: Array, a: int, b: int) -> Array:
     assert part.items is not None
     place = (part.week[:, None] * BINS + part.items % BINS).ravel()
     columns = {N_A: is_a, X_A: is_a * x, N_B: is_b, X_B: is_b * x}
-    columns |= {EXCESS: off * (x - mean), VARIANCE: variance, WEIGHT: off**2}
+    kinds = kinds_of((part.group >= 0).sum(1), round(top(x)), n_a[:, 0], n_b[:, 0])
+    for j, kind in enumerate(np.unique(kinds)):
+        own = (kinds == kind)[:, None]
+        columns |= {EXCESS + 3 * j: off * (x - mean) * own, VARIANCE + 3 * j: variance * own}
+        columns[WEIGHT + 3 * j] = off**2 * own
     return _summed({column: values.ravel().astype(float) for column, values in columns.items()}, place)
 
 
@@ -108,10 +121,10 @@ def mean_sums(part: Week, values: Array) -> Array:
 
 
 def _summed(columns: dict[int, Array], place: Array) -> Array:
-    out = np.zeros((WEEKS * BINS, 7))
+    out = np.zeros((WEEKS * BINS, max(7, max(columns) + 1)))
     for column, values in columns.items():
         out[:, column] = np.bincount(place, values, minlength=WEEKS * BINS)
-    return out.reshape(WEEKS, BINS, 7)
+    return out.reshape(WEEKS, BINS, -1)
 
 
 def looked(kind: str, *clusterings: Array) -> Array:
@@ -120,9 +133,11 @@ def looked(kind: str, *clusterings: Array) -> Array:
     if ratio != ratio:
         return np.full(LOOKS, np.nan)
     if ratio > 1:
-        clusterings = tuple(each[..., [N_B, X_B, N_A, X_A, 4, 5, 6]] for each in clusterings)
+        clusterings = tuple(each[..., [N_B, X_B, N_A, X_A, EXCESS, VARIANCE, WEIGHT]] for each in clusterings)
         ratio = 1 / ratio
-    return looks_of(kind, [each[:REFERENCE] for each in clusterings], [each[REFERENCE:] for each in clusterings], ratio).p
+    return looks_of(
+        kind, [each[:REFERENCE] for each in clusterings], [each[REFERENCE:] for each in clusterings], ratio
+    ).p
 
 
 def first_alarm(p: Array) -> float:
@@ -227,7 +242,7 @@ def six_groups(rng: Any) -> dict[str, Array]:
     part.group = rng.choice(6, part.group.shape, p=[0.4, 0.25, 0.15, 0.1, 0.07, 0.03])
     x = selected(part, 5)
     pairs = [sums(part, x, a, b) for a in range(6) for b in range(a + 1, 6)]
-    return {kind: np.array([looked(kind, pair) for pair in pairs]) for kind in (WITHIN, POOLED)}
+    return {WITHIN: np.array([looked(WITHIN, pair) for pair in pairs])}
 
 
 def six_measures(rng: Any) -> dict[str, Array]:
@@ -287,12 +302,17 @@ def alarms(runs: int, seed: int, only: str) -> None:
         for _ in range(runs):
             for kind, p in design(rng).items():
                 counts[kind] = counts.get(kind, 0) + (first_alarm(p) < np.inf)
-        cells = [f"{100 * counts[key] / runs:.1f}" if key in counts else "" for key in (WITHIN, POOLED, RATIO, "all six")]
+        cells = [
+            f"{100 * counts[key] / runs:.1f}" if key in counts else "" for key in (WITHIN, POOLED, RATIO, "all six")
+        ]
         print(f"| {name} | {' | '.join(cells)} |  <!-- {time.time() - began:.0f} s -->", flush=True)
 
 
 def delays(runs: int, seed: int) -> None:
-    print("| design | change of the gap | noticed within 4 looks | 13 looks | 39 looks | median delay (looks) |", flush=True)
+    print(
+        "| design | change of the gap | noticed within 4 looks | 13 looks | 39 looks | median delay (looks) |",
+        flush=True,
+    )
     print("|---|---|---|---|---|---|", flush=True)
     settings = {
         "60 lists of 20, 50 %, k = 5": (60, 20, 0.5, 5),

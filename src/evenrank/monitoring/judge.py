@@ -13,7 +13,17 @@ from evenrank.checks import check_number, choose
 from evenrank.errors import ConfigError
 from evenrank.inference.student import quantile
 from evenrank.intervals import check_confidence
-from evenrank.monitoring.estimates import MEAN, POOLED, QUESTIONS, RATIO, WITHIN, Array, Estimate, reference_ratio
+from evenrank.monitoring.estimates import (
+    MEAN,
+    POOLED,
+    QUESTIONS,
+    RATIO,
+    WITHIN,
+    Array,
+    Estimate,
+    matched,
+    reference_ratio,
+)
 from evenrank.monitoring.looks import FEWEST, Looks, corrected, looks_of
 from evenrank.monitoring.monitor import RATIO as FOUR_FIFTHS
 from evenrank.monitoring.monitor import Monitor
@@ -113,29 +123,35 @@ def _asked(state: Monitor, base: Monitor, questions: Sequence[str]) -> list[tupl
     return asked
 
 
-def _sums(state: Monitor, measure: str, a: str, b: str) -> list[Array]:
-    """The sums of what a chart shows, (windows, bins, 7) per clustering, lists first."""
+def _sums(state: Monitor, measure: str, a: str, b: str, kinds: Sequence[int]) -> list[Array]:
+    """The sums of what a chart shows, (windows, bins, 4 + 3 per kind of list) per clustering, lists first."""
     k = state.k or 0
-    source = "demographic_parity" if measure == FOUR_FIFTHS else measure
+    source = _source(measure)
     clusterings = list(state.cluster_names or ("lists",))
     if not a:
         dense = [state.table.dense(Series(measure, k, clusters=name)) for name in clusterings]
         return [np.pad(sums, ((0, 0), (0, 0), (0, 7 - COLUMNS))) for sums in dense]
     if any(series.clusters == ITEMS for series in state.table.series):
         clusterings.append(ITEMS)
-    return [state.table.of_pair(source, k, a, b, name) for name in clusterings]
+    return [state.table.of_pair(source, k, a, b, name, kinds) for name in clusterings]
+
+
+def _source(measure: str) -> str:
+    return "demographic_parity" if measure == FOUR_FIFTHS else measure
 
 
 def _chart(
     state: Monitor, base: Monitor, roles: list[str], asked: tuple[str, str, str, str], confidence: float
 ) -> tuple[Chart, Looks]:
     kind, measure, a, b = asked
-    dense = _sums(state, measure, a, b)
+    found = state.table.kinds(_source(measure), a, b) | base.table.kinds(_source(measure), a, b)
+    kinds = sorted(found)[:1] if kind != WITHIN else sorted(found)  # pooled rates are of all lists together
+    dense = _sums(state, measure, a, b, kinds or [0])
     if base is state:
         ours = [j for j, role in enumerate(roles) if role == REFERENCE]
         references = [sums[ours] for sums in dense]
     else:
-        references = _sums(base, measure, a, b)
+        references = _sums(base, measure, a, b, kinds or [0])
     ratio = 1.0
     if kind == RATIO:
         ratio = reference_ratio(references[0])
@@ -145,6 +161,7 @@ def _chart(
                 [sums[..., [N_B, X_B, N_A, X_A, 4, 5, 6]] for sums in each] for each in (dense, references)
             )
             ratio = 1 / ratio
+    labels = [window.label for window in state.windows]
     watched = [j for j, role in enumerate(roles) if role == LOOK]
     finite = ratio if ratio == ratio else 1.0
     result = looks_of(kind, references, [sums[watched] for sums in dense], finite)
@@ -153,9 +170,11 @@ def _chart(
     whole = Estimate(kind, references[0].sum(0, keepdims=True), finite)
     windows = Estimate(kind, dense[0], finite)
     low, high = _interval([Estimate(kind, sums, finite) for sums in dense], confidence)
-    expected = _expected(whole, windows, ratio)
+    own, base_of = matched(windows, whole)
+    expected = windows.shown - (own.value - base_of.value) * windows.scale
+    if kind == RATIO:
+        expected = np.full(len(labels), ratio)
     counts = windows.counts
-    labels = [window.label for window in state.windows]
     points = []
     for j, label in enumerate(labels):
         point = Point(
@@ -181,13 +200,6 @@ def _chart(
         points.append(point)
     shown = float(whole.shown[0])
     return Chart(measure, state.k or 0, kind, a, b, shown, tuple(points)), result
-
-
-def _expected(whole: Estimate, windows: Estimate, ratio: float) -> Array:
-    """What the reference would give in the lists of each window, as shown."""
-    if windows.kind == WITHIN:
-        return whole.value * windows.scale
-    return np.full(len(windows.sums), ratio if windows.kind == RATIO else float(whole.shown[0]))
 
 
 def _interval(clusterings: list[Estimate], confidence: float) -> tuple[Array, Array]:

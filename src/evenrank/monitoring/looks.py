@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.comparison_totals import holm
-from evenrank.monitoring.estimates import MEAN, RATIO, Array, Estimate
+from evenrank.monitoring.estimates import RATIO, Array, Estimate, matched
 
 SPANS = (1, 2, 4, 8, 16, 32)
 FEWEST = 8.0  # bins that must bear on a span, below which it is not tested
@@ -69,13 +69,13 @@ def looks_of(kind: str, references: list[Array], windows: list[Array], ratio: fl
         at = slice(span - 1, count)
         spans[at] += 1
         results = [test.p_values(span) for test in tests]
-        p = np.max([p for p, _ in results], axis=0)  # NaN in one clustering is NaN
-        segment = results[0][1]
+        p = np.max([result[0] for result in results], axis=0)  # NaN in one clustering is NaN
+        segment, off = results[0][1:]
         better = np.flatnonzero(np.nan_to_num(p, nan=2.0) < np.nan_to_num(best.p[at], nan=1.5))
         place = better + span - 1
         best.p[place], best.span[place] = p[better], span
         shown = segment.shown
-        change = tests[0].change(segment)[0] * segment.scale
+        change = off * segment.scale
         best.shown[place], best.change[place] = shown[better], change[better]
         best.expected[place] = (shown - change)[better]
     return Looks(np.minimum(1.0, best.p * spans), best.span, best.change, best.expected, best.shown)
@@ -88,54 +88,70 @@ class _Test:
         self.kind, self.ratio = kind, ratio
         self.reference = Estimate(kind, reference, ratio)
         self.cumulated = np.concatenate([np.zeros((1, *windows.shape[1:])), np.cumsum(windows, axis=0)])
-        single = self.segments(1)
-        self.growth, self.freedom = self._growth(single)
+        self.single = self.compared(self.segments(1))
+        self.growth, self.freedom = self._growth(self.single)
 
     def segments(self, span: int) -> Estimate:
         """The sums of each span of so many windows."""
         return Estimate(self.kind, self.cumulated[span:] - self.cumulated[:-span], self.ratio)
 
-    def change(self, segment: Estimate) -> tuple[Array, Array]:
-        """The estimate less the reference's, and the factor that the reference counts with, (s,) each."""
-        if self.kind != RATIO:
-            return segment.value - self.reference.value, np.ones(len(segment.sums))
-        own, base = (estimate.scale for estimate in (segment, self.reference))
-        return segment.value, np.nan_to_num(base / own)  # r_b of the span over that of the reference
+    def compared(self, segment: Estimate) -> Compared:
+        """Compare spans with the reference."""
+        own, base = matched(segment, self.reference)
+        factor = np.ones(len(segment.sums))
+        change = own.value - base.value
+        if self.kind == RATIO:  # the reference's own r_a − ratio · r_b is 0; it counts by r_b of the span over its own
+            change, factor = own.value, np.nan_to_num(base.scale / own.scale)
+        return Compared(own, base, change, factor)
 
-    def _moves(self, segment: Estimate, factor: Array, power: float) -> Array:
-        return segment.moves(power) - factor[:, None] * self.reference.moves(power)
-
-    def _nominal(self, segment: Estimate, factor: Array) -> Array:
-        return segment.by_chance(self.reference) + factor**2 * self.reference.by_chance(self.reference)
-
-    def _growth(self, single: Estimate) -> tuple[Array, Array]:
+    def _growth(self, single: Compared) -> tuple[Array, Array]:
         """How much more bins vary than by chance, from all windows up to each look, and its degrees of freedom."""
-        _, factor = self.change(single)
-        squares = (self._moves(single, factor, 0.5) ** 2).sum(-1)
-        own = float((self.reference.moves(0.5) ** 2).sum())
-        ratios = np.concatenate([[own], squares]) / np.concatenate(
-            [self.reference.by_chance(self.reference), self._nominal(single, factor)]
-        )
-        weights = np.maximum(np.concatenate([self.reference.number, single.number]) - 1, 0)
+        alone = self.reference
+        squares = np.concatenate([(alone.moves(0.5) ** 2).sum(-1), (single.moves(0.5) ** 2).sum(-1)])
+        ratios = squares / np.concatenate([alone.by_chance(alone), single.by_chance])
+        weights = np.maximum(np.concatenate([alone.number, single.own.number]) - 1, 0)
         weights = np.where(np.isfinite(ratios), weights, 0)
         total = np.cumsum(weights)[1:]
         growth = np.cumsum(weights * np.nan_to_num(ratios))[1:] / np.maximum(total, 1e-300)
         return growth, total
 
-    def p_values(self, span: int) -> tuple[Array, Estimate]:
-        """The p-value of no change in each span, (T − span + 1,), two-sided; NaN where there is too little."""
+    def p_values(self, span: int) -> tuple[Array, Estimate, Array]:
+        """The p-value of no change in each span, (T − span + 1,), the spans, and their changes.
+
+        It is two-sided, and NaN where there is too little.
+        """
         segment = self.segments(span)
-        change, factor = self.change(segment)
+        both = self.single if span == 1 else self.compared(segment)
         at = slice(span - 1, None)
         few = segment.few | self.reference.few
         growth = np.where(few, np.maximum(self.growth[at], 1.0), self.growth[at])
-        moves = self._moves(segment, factor, 1.0)
-        variance = np.maximum((moves**2).sum(-1), growth * self._nominal(segment, factor))
-        tested = (np.minimum(segment.number, self.reference.number) >= FEWEST) & (variance > 0) & np.isfinite(change)
+        moves = both.moves(1.0)
+        variance = np.maximum((moves**2).sum(-1), growth * both.by_chance)
+        number = np.minimum(both.own.number, both.base.number)
+        tested = (number >= FEWEST) & (variance > 0) & np.isfinite(both.change)
         variance = np.where(tested, variance, 1.0)
-        z = np.where(tested, change, 0.0) / np.sqrt(variance)
-        skewness = (moves**3).sum(-1) / variance**1.5
-        return np.where(tested, two_sided(z, np.nan_to_num(skewness), self.freedom[at]), np.nan), segment
+        z = np.where(tested, both.change, 0.0) / np.sqrt(variance)
+        skewness = np.nan_to_num((moves**3).sum(-1) / variance**1.5)
+        return np.where(tested, two_sided(z, skewness, self.freedom[at]), np.nan), segment, both.change
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Spans and the reference, weighed alike; the change of each, and the factor that the reference counts with."""
+
+    own: Estimate
+    base: Estimate
+    change: Array
+    factor: Array
+
+    def moves(self, power: float) -> Array:
+        """How far each bin moved the change, (s, bins)."""
+        return self.own.moves(power) - self.factor[:, None] * self.base.moves(power)
+
+    @property
+    def by_chance(self) -> Array:
+        """The variance of the change by chance, (s,)."""
+        return self.own.by_chance(self.base) + self.factor**2 * self.base.by_chance(self.base)
 
 
 def two_sided(z: Array, skewness: Array, freedom: Array) -> Array:
@@ -178,4 +194,4 @@ def corrected(p: Array, looks: int) -> Array:
     return out
 
 
-__all__ = ["MEAN", "SPANS", "Looks", "corrected", "looks_of", "two_sided"]
+__all__ = ["SPANS", "Looks", "corrected", "looks_of", "two_sided"]

@@ -21,10 +21,13 @@ from evenrank.audits.summary import QUALITY, VALUES, Summary
 
 BINS = 512
 COLUMNS = 3  # of a table: the sum of x and the rows of a group (or of quality and lists); or D, V and W of a pair
-# Columns of a pair and its groups together: rows and sums of x, then D, V and W of lists with both.
+# Columns of a pair and its groups together: rows and sums of x, then D, V and W of lists with both, kind by kind.
 N_A, X_A, N_B, X_B, EXCESS, VARIANCE, WEIGHT = range(7)
 TOTAL, NUMBER = 0, 1  # of quality: the sum over lists, and the lists
 ITEMS = "items"
+SHARES = (1 / 3, 2 / 3)  # of the first group, which lists of different kinds have
+LONGEST = 9  # lists longer than 2**9 cut-offs are of one kind
+KINDS = (LONGEST + 1) * (len(SHARES) + 1)
 
 
 @dataclass(frozen=True, order=True)
@@ -41,6 +44,8 @@ class Series:
         The groups; ``b`` is empty for one group, and both are for quality.
     clusters : str
         What the bins are made of: "lists", the name of a clustering, or "items".
+    kind : int
+        Of a pair: the kind of list, by `kinds_of`.
     """
 
     measure: str
@@ -48,6 +53,7 @@ class Series:
     a: str = ""
     b: str = ""
     clusters: str = "lists"
+    kind: int = 0
 
 
 # The stratum and the value of each gap; equalized odds adds the irrelevant rows to equal opportunity.
@@ -110,10 +116,37 @@ class Table:
             out[self.key[start:stop] - first] = self.values[start:stop]
         return out.reshape(self.windows, BINS, COLUMNS)
 
-    def of_pair(self, measure: str, k: int, a: str, b: str, clusters: str) -> NDArray[np.float64]:
-        """Give the sums of a pair and its groups together, (windows, bins, 7)."""
+    def kinds(self, measure: str, a: str, b: str) -> set[int]:
+        """Find the kinds of list that a pair has."""
+        return {one.kind for one in self.series if (one.measure, one.a, one.b) == (measure, a, b)}
+
+    def of_pair(self, measure: str, k: int, a: str, b: str, clusters: str, kinds: Sequence[int]) -> NDArray[np.float64]:
+        """Give the sums of a pair and its groups together, (windows, bins, 4 + 3 per kind)."""
         alone = [self.dense(Series(measure, k, name, "", clusters))[..., [NUMBER, TOTAL]] for name in (a, b)]
-        return np.concatenate([*alone, self.dense(Series(measure, k, a, b, clusters))], axis=-1)
+        both = [self.dense(Series(measure, k, a, b, clusters, kind)) for kind in kinds]
+        return np.concatenate([*alone, *both], axis=-1)
+
+
+def kinds_of(lengths: NDArray[np.int64], k: int, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Sort lists into kinds, which are compared with their own: by length over k, in octaves, and by the groups' shares.
+
+    Parameters
+    ----------
+    lengths : ndarray
+        (L,).
+    k : int
+        The cut-off.
+    a, b : ndarray
+        (L,) each: the rows of the two groups.
+
+    Returns
+    -------
+    ndarray
+        (L,), from 0 to `KINDS` − 1.
+    """
+    octave = np.clip(np.rint(np.log2(np.maximum(lengths, 1) / k)), 0, LONGEST).astype(np.int64)
+    share = a / np.maximum(a + b, 1e-300)
+    return octave * (len(SHARES) + 1) + np.searchsorted(SHARES, share, side="right")
 
 
 def table_of(
@@ -164,12 +197,14 @@ def table_of(
         inside = lists.lists(value, cut, codes)
         a, b = (str(summary.group_names[code]) for code in lists.groups)
         of_list = inside.x_a, inside.a, inside.x_b, inside.b, inside.excess, inside.variance, inside.weight
+        kinds = np.where(inside.weight > 0, kinds_of(summary.lengths[lists.queries], k, inside.a, inside.b), -1)
         for name, code in zip(names, codes, strict=True):
-            _add(collected, (measure, k, a, b, name), of_list, (window * BINS + code)[lists.queries], windows)
+            place = (window * BINS + code)[lists.queries]
+            _add(collected, (measure, k, a, b, name), of_list, place, kinds, windows)
         if recurring is not None:
-            of_row, rows = _by_row(lists, inside, recurring, recurring.values[value, cut])
+            of_row, rows, at = _by_row(lists, inside, recurring, recurring.values[value, cut])
             place = window[recurring.query[rows]] * BINS + item_bin[rows]
-            _add(collected, (measure, k, a, b, ITEMS), of_row, place, windows)
+            _add(collected, (measure, k, a, b, ITEMS), of_row, place, kinds[at], windows)
     return _table(collected, windows)
 
 
@@ -194,21 +229,24 @@ def _add(
     name: tuple[str, int, str, str, str],
     columns: Sequence[NDArray[np.float64]],
     place: NDArray[np.int64],
+    kinds: NDArray[np.int64],
     windows: int,
 ) -> None:
-    """Add a pair's sums, and those of each of its groups that is not there yet."""
+    """Add a pair's sums by kind of list (-1: it lacks a group), and those of each of its groups that is not there."""
     measure, k, a, b, clusters = name
     for group, own in ((a, columns[:2]), (b, columns[2:4])):
         series = Series(measure, k, group, "", clusters)
         if series not in collected:
             collected[series] = _summed(dict(enumerate(own)), place, windows)
-    if a != b:
-        collected[Series(measure, k, a, b, clusters)] = _summed(dict(enumerate(columns[4:])), place, windows)
+    for kind in np.unique(kinds[kinds >= 0]).tolist() if a != b else ():
+        own_kind = np.flatnonzero(kinds == kind)
+        several = {j: column[own_kind] for j, column in enumerate(columns[4:])}
+        collected[Series(measure, k, a, b, clusters, kind)] = _summed(several, place[own_kind], windows)
 
 
 def _by_row(
     lists: PairLists, inside: Any, recurring: Recurring, x: NDArray[np.float64]
-) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.int64]]:
+) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.int64], NDArray[np.int64]]:
     """Share D, V and W of the lists among their rows: D = Σ(g − ḡ)(x − x̄), and W = Σ(g − ḡ)², which V follows."""
     a, b = lists.groups
     rows = recurring.rows_of(STRATA[lists.stratum.name], a, b)
@@ -228,7 +266,7 @@ def _by_row(
         off * off * per_weight[at],
         off * off,
     )
-    return columns, rows
+    return columns, rows, at
 
 
 def _summed(columns: dict[int, NDArray[np.float64]], place: NDArray[np.int64], windows: int) -> NDArray[np.float64]:
