@@ -23,7 +23,7 @@ from evenrank.io.registry import FORMATS as READABLE
 from evenrank.monitoring.estimates import POOLED, QUESTIONS, WITHIN
 from evenrank.monitoring.judge import FIRST, LOOKS, judged
 from evenrank.monitoring.monitor import AGAIN, DEFAULT, WATCHED, Monitor
-from evenrank.monitoring.result import Monitored
+from evenrank.monitoring.result import Chart, Monitored, Point
 from evenrank.monitoring.windows import PERIOD
 from evenrank.monitoring.words import alert_sentence
 from evenrank.page.monitor import monitor_page
@@ -172,10 +172,19 @@ def monitor(
         after.save(state)
     fresh = _changed(before, after) if files else result.windows[-1:]
     alerts = result.alerts(fresh)
-    for chart, point in alerts[-3:] if as_json or out is not None else ():
-        process.say(one_line(alert_sentence(chart, point)))
+    if alerts and (as_json or out is not None):
+        process.say(one_line(_spoken(alerts)))
     if alerts:
         raise typer.Exit(1)
+
+
+def _spoken(alerts: list[tuple[Chart, Point]]) -> str:
+    """The alerts of the last window that has any, in one line."""
+    last = alerts[-1][1].window
+    here = [alert for alert in alerts if alert[1].window == last]
+    strongest = min(here, key=lambda alert: alert[1].adjusted)
+    more = f" And {len(here) - 1} more." if len(here) > 1 else ""
+    return f"changed at {last}: {alert_sentence(*strongest)}{more}"
 
 
 def _reference(text: str) -> Any:

@@ -193,13 +193,14 @@ def _chart(
             point = replace(
                 point,
                 p=float(result.p[t]),
-                since=labels[watched[t - span + 1]] if span else "",
+                span_from=labels[watched[t - span + 1]] if span else "",
                 span_value=float(result.shown[t]),
                 span_expected=float(result.expected[t]),
             )
         points.append(point)
-    shown = float(whole.shown[0])
-    return Chart(measure, state.k or 0, kind, a, b, shown, tuple(points)), result
+    ends = _interval([Estimate(kind, sums.sum(0, keepdims=True), finite) for sums in references], confidence)
+    over_reference = float(whole.shown[0]), float(ends[0][0]), float(ends[1][0])
+    return Chart(measure, state.k or 0, kind, a, b, *over_reference, tuple(points)), result
 
 
 def _interval(clusterings: list[Estimate], confidence: float) -> tuple[Array, Array]:

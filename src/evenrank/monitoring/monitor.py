@@ -331,6 +331,8 @@ def _lists_by_window(scores: NDArray[Any], data: RankingData, number: NDArray[np
         features=data.features[order],
         relevance=data.relevance[order],
         group=data.group[order],
+        # a summary needs two groups; those without rows are watched by nobody
+        group_names=(*data.group_names, *(f"\0{j}" for j in range(data.n_groups, 2))),
         item_ids=None if data.item_ids is None else data.item_ids[order],
         query_ptr=np.concatenate([[0], np.cumsum(np.bincount(of_row))]),
         query_ids=np.arange(len(lists)),

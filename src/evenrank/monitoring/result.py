@@ -30,8 +30,8 @@ class Point:
     p, adjusted : float
         Of no change at this look: corrected for the spans that end here, and also for all that is watched and all
         looks. NaN where nothing could be tested.
-    since : str
-        The first window of the span that shows most.
+    span_from : str
+        The first window of the span, which ends here, that shows most.
     span_value, span_expected : float
         The value over that span, and what the reference would give there.
     alert : bool
@@ -48,7 +48,7 @@ class Point:
     count_b: int
     p: float = float("nan")
     adjusted: float = float("nan")
-    since: str = ""
+    span_from: str = ""
     span_value: float = float("nan")
     span_expected: float = float("nan")
     alert: bool = False
@@ -68,8 +68,8 @@ class Chart:
         "within_query", "pooled", "ratio" (of pooled rates), or "mean" (over lists).
     a, b : str
         The groups: differences are a's rate less b's, ratios a's over b's. Empty for quality.
-    reference : float
-        Its value over the whole reference.
+    reference, reference_low, reference_high : float
+        Its value over the whole reference, and its interval.
     points : tuple of Point
         One per window.
     """
@@ -80,12 +80,23 @@ class Chart:
     a: str
     b: str
     reference: float
+    reference_low: float
+    reference_high: float
     points: tuple[Point, ...]
 
     @property
     def alerts(self) -> list[Point]:
         """The windows whose look shows a change."""
         return [point for point in self.points if point.alert]
+
+    def first_shown(self, point: Point) -> str:
+        """Name the first of the looks up to this one that show a change without a break."""
+        first = point.window
+        for earlier in reversed(self.points[: self.points.index(point)]):
+            if not earlier.alert:
+                break
+            first = earlier.window
+        return first
 
 
 @dataclass(frozen=True, eq=False)

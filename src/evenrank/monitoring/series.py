@@ -25,9 +25,8 @@ COLUMNS = 3  # of a table: the sum of x and the rows of a group (or of quality a
 N_A, X_A, N_B, X_B, EXCESS, VARIANCE, WEIGHT = range(7)
 TOTAL, NUMBER = 0, 1  # of quality: the sum over lists, and the lists
 ITEMS = "items"
-SHARES = (1 / 3, 2 / 3)  # of the first group, which lists of different kinds have
+SHARES = 3  # kinds of list by shares of the groups: the first has less than a third, neither has, or the second
 LONGEST = 9  # lists longer than 2**9 cut-offs are of one kind
-KINDS = (LONGEST + 1) * (len(SHARES) + 1)
 
 
 @dataclass(frozen=True, order=True)
@@ -128,7 +127,7 @@ class Table:
 
 
 def kinds_of(lengths: NDArray[np.int64], k: int, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Sort lists into kinds, which are compared with their own: by length over k, in octaves, and by the groups' shares.
+    """Sort lists into kinds, each compared with its own: by length over k, in octaves, and by the groups' shares.
 
     Parameters
     ----------
@@ -142,11 +141,11 @@ def kinds_of(lengths: NDArray[np.int64], k: int, a: NDArray[np.float64], b: NDAr
     Returns
     -------
     ndarray
-        (L,), from 0 to `KINDS` − 1.
+        (L,), from 0.
     """
     octave = np.clip(np.rint(np.log2(np.maximum(lengths, 1) / k)), 0, LONGEST).astype(np.int64)
-    share = a / np.maximum(a + b, 1e-300)
-    return octave * (len(SHARES) + 1) + np.searchsorted(SHARES, share, side="right")
+    third = (a + b) / SHARES
+    return octave * SHARES + np.where(a < third, 0, np.where(b < third, 2, 1))
 
 
 def table_of(
@@ -213,7 +212,8 @@ def _pairs(
 ) -> Iterator[tuple[str, int, int, PairLists]]:
     """Each gap, the cut-off and its number, and the lists of a pair; a group that is alone is paired with itself."""
     names = [str(name) for name in summary.group_names]
-    order = sorted(range(len(names)), key=names.__getitem__)
+    there = np.flatnonzero(summary.group_counts).tolist()
+    order = sorted(there, key=names.__getitem__)
     pairs = [(a, b) for j, a in enumerate(order) for b in order[j + 1 :]] or [(a, a) for a in order]
     for measure in measures:
         if measure in GAPS:

@@ -7,7 +7,7 @@ from evenrank.monitoring.result import LOOK, Chart, Monitored, Point
 from evenrank.monitoring.windows import PERIOD
 from evenrank.wording import NONE, name_cell, p_value, quoted, signed, spoken, three_digits
 
-MOST_SAID = 8  # alerts that are spelled out
+MOST_SAID = 5  # alerts that are spelled out
 MOST_NAMED = 6  # windows that a note names
 STRATA = {"equal_opportunity": " among relevant items", "equalized_odds": " among irrelevant items"}
 HEAD = ("window", "lists", "value", "low", "high", "expected", "p", "")
@@ -39,18 +39,35 @@ def value_text(chart: Chart, value: float) -> str:
 
 
 def alert_sentence(chart: Chart, point: Point) -> str:
-    """Say which change a look shows."""
-    since = f" since {point.since}" if point.since != point.window else ""
+    """Say which change a look shows.
+
+    Parameters
+    ----------
+    chart : Chart
+        What changed.
+    point : Point
+        The window of the look.
+    """
+    over = f" over the windows from {point.span_from} to {point.window}" if point.span_from != point.window else ""
     now, before = (value_text(chart, value) for value in (point.span_value, point.span_expected))
-    what = title(chart)
-    flipped = ""
-    if chart.question in (WITHIN, POOLED) and point.span_value * chart.reference < 0:
-        ahead = chart.a if point.span_value > 0 else chart.b
-        flipped = f" The group ahead is now {quoted(ahead)}."
     instead = "where the reference's lean gives" if chart.question == WITHIN else "where the reference has"
+    first = chart.first_shown(point)
+    shown = f"; first shown at {first}" if first != point.window else ""
+    name = title(chart)
     return (
-        f"{point.window}: {what} is {now}{since}, {instead} {before} (corrected p {p_value(point.adjusted)}).{flipped}"
+        f"{name[:1].upper()}{name[1:]}: {now}{over or f' in {point.window}'}, {instead} {before} (corrected p "
+        f"{p_value(point.adjusted)}{shown}).{_turned(chart, point)}"
     )
+
+
+def _turned(chart: Chart, point: Point) -> str:
+    """Say that the other group is ahead now, where the reference had shown one to be."""
+    even = 1.0 if chart.question == RATIO else 0.0
+    ends = chart.reference_low - even, chart.reference_high - even
+    if chart.question == MEAN or not (ends[0] > 0 or ends[1] < 0) or not (point.span_value - even) * ends[0] < 0:
+        return ""
+    before, now = (chart.a, chart.b) if ends[0] > 0 else (chart.b, chart.a)
+    return f" In the reference {quoted(before)} was ahead, and now {quoted(now)} is."
 
 
 def conclusions(result: Monitored) -> list[str]:
@@ -75,9 +92,10 @@ def conclusions(result: Monitored) -> list[str]:
     out = []
     if now:
         out.append(f"Changed at the last look, {last}:")
+        now.sort(key=lambda alert: alert[1].adjusted)
         out += [alert_sentence(chart, point) for chart, point in now[:MOST_SAID]]
         if len(now) > MOST_SAID:
-            out.append(f"and {len(now) - MOST_SAID} more, in the tables.")
+            out.append(f"{len(now) - MOST_SAID} more changed, see the tables.")
     elif result.verdict == "cannot tell":
         out.append(f"Cannot tell at the last look, {last}: it, and the windows before it, hold too few lists.")
     else:

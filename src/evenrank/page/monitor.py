@@ -91,7 +91,7 @@ def monitor_page(result: Monitored, heading: str = "Monitor", *, made: Mapping[s
         changed=len({point.window for _, point in result.alerts()}),
         said=said,
         notes=notes(result),
-        charts=[_parts(chart, lists) for chart in result.charts],
+        charts=[_parts(chart, lists) for chart in sorted(result.charts, key=lambda chart: not chart.alerts)],
         provenance=facts,
     )
 
