@@ -11,7 +11,6 @@ rule with confidence sequences on the same normal deviates.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+import common
 from evenrank.inference import Lists
 from evenrank.monitoring.estimates import MEAN, POOLED, RATIO, WITHIN, reference_ratio
 from evenrank.monitoring.looks import SPANS, corrected, looks_of
@@ -29,6 +29,7 @@ from evenrank.monitoring.series import BINS, EXCESS, N_A, N_B, NUMBER, TOTAL, VA
 Array = NDArray[Any]
 REFERENCE, LOOKS, LEVEL, START = 4, 52, 0.05, 13
 WEEKS = REFERENCE + LOOKS
+ALL = "all"
 
 
 # ---------------------------------------------------------------------- lists
@@ -260,7 +261,7 @@ def six_measures(rng: Any) -> dict[str, Array]:
         looked(RATIO, pair),
         looked(MEAN, mean_sums(part, (x * relevant).sum(1) / 5)),
     ]
-    return {"all six": np.array(rows)}
+    return {ALL: np.array(rows)}
 
 
 def seasons(rng: Any) -> dict[str, Array]:
@@ -293,32 +294,27 @@ DESIGNS: dict[str, Callable[[Any], dict[str, Array]]] = {
 }
 
 
-def alarms(runs: int, seed: int, only: str) -> None:
-    print("| design | within queries | pooled gap | ratio | all charts |\n|---|---|---|---|---|", flush=True)
+def alarms(runs: int, seed: int, only: list[str]) -> None:
+    """The share of years, in percent, with a false alarm: of one chart of each kind, or of all charts of a design."""
     for name, design in DESIGNS.items():
-        if only and only not in name:
+        if only and not any(part in name for part in only):
             continue
         rng, counts, began = np.random.default_rng([seed, len(name)]), {}, time.time()
         for _ in range(runs):
             for kind, p in design(rng).items():
                 counts[kind] = counts.get(kind, 0) + (first_alarm(p) < np.inf)
-        cells = [
-            f"{100 * counts[key] / runs:.1f}" if key in counts else "" for key in (WITHIN, POOLED, RATIO, "all six")
-        ]
-        print(f"| {name} | {' | '.join(cells)} |  <!-- {time.time() - began:.0f} s -->", flush=True)
+        cells = [f"{100 * counts[key] / runs:.1f}" if key in counts else "" for key in (WITHIN, POOLED, RATIO, ALL)]
+        common.table(["design", "within queries", "pooled gap", "ratio", "all charts"], [[name, *cells]])
+        common.note(f"{runs} runs, {time.time() - began:.0f} s")
 
 
 def delays(runs: int, seed: int) -> None:
-    print(
-        "| design | change of the gap | noticed within 4 looks | 13 looks | 39 looks | median delay (looks) |",
-        flush=True,
-    )
-    print("|---|---|---|---|---|---|", flush=True)
+    """How soon a gap that begins at look 14 is noticed, by one chart of gaps within queries."""
     settings = {
-        "60 lists of 20, 50 %, k = 5": (60, 20, 0.5, 5),
-        "300 lists of 20, 50 %, k = 5": (300, 20, 0.5, 5),
-        "60 lists of 20, 10 % group, k = 5": (60, 20, 0.1, 5),
-        "100 lists of 20, 2 % group, k = 5": (100, 20, 0.02, 5),
+        "60 lists of 20, 50 %": (60, 20, 0.5, 5),
+        "300 lists of 20, 50 %": (300, 20, 0.5, 5),
+        "60 lists of 20, 10 % group": (60, 20, 0.1, 5),
+        "100 lists of 20, 2 % group": (100, 20, 0.02, 5),
     }
     for name, (lists, n, share, k) in settings.items():
         for size in (0.05, 0.1, 0.2):
@@ -330,12 +326,13 @@ def delays(runs: int, seed: int) -> None:
                 part = leaning(rng, lists, n, share, by_week)
                 pair = sums(part, selected(part, k), 1, 0)
                 after = pair[REFERENCE + START :].sum((0, 1))
-                gaps.append(after[EXCESS] / after[WEIGHT])
+                gaps.append(after[EXCESS::3].sum() / after[WEIGHT::3].sum())
                 waits.append(first_alarm(looked(WITHIN, pair)[None]) - START + 1)
-            waits = np.array(waits)
-            within = " | ".join(f"{100 * np.mean((waits > 0) & (waits <= most)):.0f} %" for most in (4, 13, 39))
-            median = np.median(np.where(waits > 0, waits, np.inf))
-            print(f"| {name} | {np.mean(gaps):+.3f} | {within} | {median:g} |", flush=True)
+            wait = np.array(waits)
+            within = [f"{100 * np.mean((wait > 0) & (wait <= most)):.0f}%" for most in (4, 13, 39)]
+            median = np.median(np.where(wait > 0, wait, np.inf))
+            head = ["lists per week", "gap", "noticed in 4 looks", "in 13", "in 39", "median delay"]
+            common.table(head, [[name, f"{np.mean(gaps):+.3f}", *within, f"{median:g}"]])
 
 
 # ---------------------------------------------------------------------- rules compared on normal deviates
@@ -389,9 +386,9 @@ RULES = {
 def rules(runs: int, seed: int, charts: int = 6) -> None:
     """Median delays; the level is shared by six charts, of which one changes; a window of the change has mean μ."""
     sizes, starts = (0.5, 1.0, 2.0, 4.0), (0, 13, 26)
-    head = " | ".join(f"μ = {size:g}, from look {start + 1}" for size in sizes for start in starts)
-    print(f"| rule | false alarms, six charts | {head} |\n|---|---|{'---|' * (len(sizes) * len(starts))}", flush=True)
+    head = [f"μ = {size:g}, look {start + 1}" for size in sizes for start in starts]
     level = LEVEL / charts
+    lines = []
     for name, rule in RULES.items():
         rng = np.random.default_rng(seed)
         false = np.mean([rule(rng.normal(size=(charts, LOOKS)), level).any() for _ in range(4 * runs)])
@@ -402,22 +399,24 @@ def rules(runs: int, seed: int, charts: int = 6) -> None:
                 after = rule(z, level)[:, start:]
                 wait = np.where(after.any(axis=1), after.argmax(axis=1) + 1.0, np.inf)
                 cells.append(f"{np.median(wait):g}")
-        print(f"| {name} | {100 * false:.1f} % | {' | '.join(cells)} |", flush=True)
+        lines.append([name, f"{100 * false:.1f}%", *cells])
+    common.table(["rule", "false alarms, six charts", *head], lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("alarms", "delays", "rules"))
-    parser.add_argument("--runs", type=int, default=400)
+    parser = common.parser(__doc__)
+    parser.add_argument("what", nargs="+", choices=("alarms", "delays", "rules"))
+    parser.add_argument("--runs", type=int, default=400, help="simulated years per design (default: 400)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="designs whose name holds this")
-    options = parser.parse_args()
-    if options.what == "alarms":
-        alarms(options.runs, options.seed, options.only)
-    elif options.what == "delays":
-        delays(options.runs, options.seed)
-    else:
-        rules(options.runs, options.seed)
+    parser.add_argument("--only", nargs="*", default=[], help="designs whose name holds one of these")
+    args = parser.parse_args()
+    runs = 40 if args.quick else args.runs
+    common.start(f"Monitors with a known truth, {runs} years of {LOOKS} weekly looks per design", ["scipy"], threads=1)
+    for what in args.what:
+        if what == "alarms":
+            alarms(runs, args.seed, args.only)
+        else:
+            {"delays": delays, "rules": rules}[what](runs, args.seed)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,9 @@ def plain_value(kind: str, sums: np.ndarray, ratio: float, weights: list[float])
 
 def plain_left_out(kind: str, table: np.ndarray, ratio: float, weights: list[float], bin: int) -> float:
     """The estimate less what it is without a bin; of a sum of means each is left out by itself."""
-    return plain_value(kind, table.sum(0), ratio, weights) - plain_value(kind, table.sum(0) - table[bin], ratio, weights)
+    return plain_value(kind, table.sum(0), ratio, weights) - plain_value(
+        kind, table.sum(0) - table[bin], ratio, weights
+    )
 
 
 @pytest.mark.parametrize(("kind", "kinds"), [(WITHIN, 1), (WITHIN, 2), (POOLED, 1), (RATIO, 1), (MEAN, 1)])
@@ -95,7 +97,9 @@ def test_a_large_span_is_tested_by_leaving_out_bins(kind: str, kinds: int) -> No
 
 def test_looks_are_corrected_as_by_hand() -> None:
     p = np.array([[0.0001, 0.5, np.nan], [0.0002, 0.0004, np.nan], [0.9, np.nan, np.nan]])
-    by_hand = np.array([[0.0003 * 52, 0.5 * 52, np.nan], [0.0004 * 52, 0.0008 * 52, np.nan], [0.9 * 52, np.nan, np.nan]])
+    by_hand = np.array(
+        [[0.0003 * 52, 0.5 * 52, np.nan], [0.0004 * 52, 0.0008 * 52, np.nan], [0.9 * 52, np.nan, np.nan]]
+    )
     np.testing.assert_allclose(corrected(p, 52), np.minimum(1, by_hand))
 
 

@@ -86,7 +86,9 @@ def test_sums_of_a_pair_are_those_of_plain_loops() -> None:
 
 
 def test_kinds_are_by_length_and_share() -> None:
-    kinds = kinds_of(np.array([2, 4, 4, 4, 60, 10**9]), 2, np.array([1, 1, 2, 3, 30, 1.0]), np.array([1, 3, 2, 1, 30, 0.0]))
+    kinds = kinds_of(
+        np.array([2, 4, 4, 4, 60, 10**9]), 2, np.array([1, 1, 2, 3, 30, 1.0]), np.array([1, 3, 2, 1, 30, 0.0])
+    )
     assert kinds.tolist() == [1, 3, 4, 5, 16, 29]
 
 
@@ -105,7 +107,9 @@ def test_known_lists_are_refused_skipped_or_replaced() -> None:
     frame = rows(3, 6, 5)
     first, rest = frame.filter(pl.col("qid") < 9), frame.filter(pl.col("qid") >= 6)
     whole, state = Monitor(k=2).update(*taken(frame)), Monitor(k=2).update(*taken(first))
-    with pytest.raises(er.DataError, match=r"window 2026-01-12: 3 of 12 lists are already counted, such as query [678]\."):
+    with pytest.raises(
+        er.DataError, match=r"window 2026-01-12: 3 of 12 lists are already counted, such as query [678]\."
+    ):
         state.update(*taken(rest))
     assert_same(state.update(*taken(rest), again="skip"), whole)
     assert_same(state.update(*taken(rest), again="replace"), whole)
@@ -122,7 +126,9 @@ def test_late_lists_are_added_and_said() -> None:
     assert_same(state, Monitor(k=2).update(*taken(frame)), late=False)
     assert [window.late for window in state.windows] == [2, 0, 0, 0, 0, 0]
     told = er.monitor(state).notes()
-    assert any(note.startswith("Lists that came late and were added to their windows: 2026-01-05 (2 lists)") for note in told)
+    assert any(
+        note.startswith("Lists that came late and were added to their windows: 2026-01-05 (2 lists)") for note in told
+    )
     assert not any("late" in note for note in er.monitor(Monitor(k=2).update(*taken(frame))).notes())
 
 
@@ -166,7 +172,9 @@ def test_an_item_twice_in_a_list_is_refused() -> None:
 
 def test_a_state_is_loaded_as_it_was_saved(tmp_path: Path) -> None:
     frame = rows(3, 6, 5)
-    state = Monitor(["dp", "four_fifths", "recall"], window="day", k=2).update(*taken(frame), cluster=frame["qid"].to_numpy() // 2)
+    state = Monitor(["dp", "four_fifths", "recall"], window="day", k=2).update(
+        *taken(frame), cluster=frame["qid"].to_numpy() // 2
+    )
     state.save(tmp_path / "state.npz")
     loaded = Monitor.load(tmp_path / "state.npz")
     assert_same(loaded, state)

@@ -138,7 +138,7 @@ def monitor(
         "labelled": False if no_relevance else None,
         "items": None if items else False,
     }
-    before = _begin(state, settings, base)
+    before = _begin(state, settings, base, timed=time is not None)
     reading = {
         "query": query,
         "relevance": relevance if before.labelled else None,
@@ -229,12 +229,16 @@ def _periods(files: list[Path], time: str | None, names: list[str] | None) -> li
     return [([path], name) for path, name in zip(files, named, strict=True)]
 
 
-def _begin(path: Path | None, asked: dict[str, Any], base: Monitor | None) -> Monitor:
+def _begin(path: Path | None, asked: dict[str, Any], base: Monitor | None, *, timed: bool) -> Monitor:
     """The state so far, which must be what is asked for, or an empty one."""
     if path is not None and path.exists():
         state = Monitor.load(path)
         if asked["window"] == PERIOD != state.window:
             raise ConfigError(f"--time: the state {path} has windows by time ({state.window}). Name the time column.")
+        if state.window == PERIOD and timed and asked["window"] is None:
+            raise ConfigError(
+                f"--time: the state {path} has named periods. Pass --window period if the column has names."
+            )
         for name, value in asked.items():
             mine = getattr(state, name)
             wanted = (

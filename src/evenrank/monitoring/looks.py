@@ -86,14 +86,18 @@ class _Test:
 
     def __init__(self, kind: str, reference: Array, windows: Array, ratio: float) -> None:
         self.kind, self.ratio = kind, ratio
-        self.reference = Estimate(kind, reference, ratio)
-        self.cumulated = np.concatenate([np.zeros((1, *windows.shape[1:])), np.cumsum(windows, axis=0)])
+        own = np.ascontiguousarray(np.moveaxis(reference, -1, 0))
+        self.reference = Estimate(kind, np.moveaxis(own, 0, -1), ratio)
+        columns = np.moveaxis(windows, -1, 0)  # one after the other in memory, as they are worked on
+        self.cumulated = np.zeros((len(columns), len(windows) + 1, windows.shape[1]))
+        np.cumsum(columns, axis=1, out=self.cumulated[:, 1:])
         self.single = self.compared(self.segments(1))
         self.growth, self.freedom = self._growth(self.single)
 
     def segments(self, span: int) -> Estimate:
         """The sums of each span of so many windows."""
-        return Estimate(self.kind, self.cumulated[span:] - self.cumulated[:-span], self.ratio)
+        sums = self.cumulated[:, span:] - self.cumulated[:, :-span]
+        return Estimate(self.kind, np.moveaxis(sums, 0, -1), self.ratio)
 
     def compared(self, segment: Estimate) -> Compared:
         """Compare spans with the reference."""
