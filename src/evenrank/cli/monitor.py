@@ -244,7 +244,7 @@ def _begin(path: Path | None, asked: dict[str, Any], base: Monitor | None, *, ti
             wanted = (
                 Monitor(measures=value, labelled=state.labelled).measures if name == "measures" and value else value
             )
-            if wanted is not None and wanted != mine:
+            if wanted is not None and (set(wanted) != set(mine) if name == "measures" else wanted != mine):
                 raise ConfigError(
                     f"--{name.replace('_', '-')}: the state {path} has {_plain(mine)}; got {_plain(wanted)}. Leave the "
                     "option out, or begin another state."
