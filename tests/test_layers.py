@@ -43,7 +43,7 @@ LAYERS = [
     {"lightgbm", "xgboost", "torch", "ir_measures"},
     {"methods"},
     {"audits", "experiment", "export"},
-    {"paper", "leaderboard"},
+    {"paper", "leaderboard", "monitoring"},
     {"page"},
     {"cli"},
 ]

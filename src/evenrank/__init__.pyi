@@ -56,6 +56,7 @@ from evenrank.methods.load import load as load
 from evenrank.methods.method import Method as Method
 from evenrank.methods.registry import METHODS as METHODS
 from evenrank.moments import Moments as Moments
+from evenrank.monitoring.monitor import Monitor as Monitor
 from evenrank.notions import Notion as Notion
 from evenrank.notions import violation as violation
 from evenrank.page.audit import Audit as Audit
@@ -63,6 +64,8 @@ from evenrank.page.audit import audit as audit
 from evenrank.page.audit import audit_page as audit_page
 from evenrank.page.bench import Bench as Bench
 from evenrank.page.bench import bench as bench
+from evenrank.page.monitor import Monitored as Monitored
+from evenrank.page.monitor import monitor as monitor
 from evenrank.page.report import Sweep as Sweep
 from evenrank.page.report import report_page as report_page
 from evenrank.page.report import sweep as sweep

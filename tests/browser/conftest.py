@@ -13,6 +13,7 @@ import pytest
 import evenrank as er
 from evenrank.experiment.examples import Titles
 from pages import HOSTILE, wide_sweep
+from weekly import rows, taken
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
@@ -147,6 +148,14 @@ def large(folder: Path) -> Path:
         settings={name: {"max_iter": 200} for name in ("amortized", "per_query", "deltr", "fastar")},
     )
     return _written(folder, "large", er.report_page(made, title="Large"))
+
+
+@pytest.fixture(scope="session")
+def monitor(folder: Path) -> Path:
+    """A gap that changes in the tenth week; names as hostile as they come."""
+    frame = rows(14, 40, lean=[0.0] * 9 + [-2.0] * 5, groups=(HOSTILE, "women"))
+    scores, data, times = taken(frame)
+    return _written(folder, "monitor", er.monitor(scores, data, times, k=3).html("Watched rankings"))
 
 
 @pytest.fixture(scope="session")

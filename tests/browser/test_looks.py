@@ -24,14 +24,14 @@ LATENCY = """async (place) => {
 }"""
 
 
-@pytest.fixture(params=["demo", "large", "audit"])
+@pytest.fixture(params=["demo", "large", "audit", "monitor"])
 def path(request):
     return request.getfixturevalue(request.param)
 
 
 def opened(visit, path, width, theme):
     page = visit(path, width, theme)
-    return page if path.stem == "audit" else page.ready()
+    return page if path.stem in ("audit", "monitor") else page.ready()
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -26,6 +26,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 READ = {
     "demo": set(),
     "audit": {"file", "compare", "qrels", "groups"},
+    "monitor": {"file", "reference_state"},
     "train": {"file"},
     "rank": {"file", "model"},
     "export": {"model", "rows"},
@@ -40,6 +41,7 @@ READ = {
 }
 WRITTEN = {
     **{name: {"out"} for name in ("demo", "audit", "train", "rank", "export", "sweep", "report", "bench")},
+    "monitor": {"out", "state"},
     "reproduce": {"out", "cache"},
 }
 PAIRS = [
@@ -62,14 +64,14 @@ def test_every_command_is_guarded_and_every_path_of_it_known():
         assert inspect.unwrap(registered.callback) is not registered.callback
 
 
-def arguments(command: str, source: str, path: Path, out: Path) -> dict[str, Any]:
+def arguments(command: str, source: str, path: Path, out: Path, target: str = "out") -> dict[str, Any]:
     """Every option at its default but for the two paths."""
     given: dict[str, Any] = {}
     for name, parameter in inspect.signature(COMMANDS[command]).parameters.items():
         given[name] = None if parameter.default is inspect.Parameter.empty else parameter.default
     hint = str(get_type_hints(COMMANDS[command])[source])
     given[source] = [path] if "list" in hint else path
-    given["out"] = out
+    given[target] = out
     return given
 
 
@@ -112,7 +114,7 @@ def test_no_output_is_an_input(tmp_path, monkeypatch, command, source, target, k
     if role.files is None:
         file.write_text("mine")
         path = names_of_one_file(mine, file.name)[kind]
-        refused = arguments(command, source, mine if folders else file, path)
+        refused = arguments(command, source, mine if folders else file, path, target)
     else:
         # The output is a folder, and a file that would be written in it is the input.
         out = tmp_path / "out"
@@ -132,7 +134,7 @@ def test_no_output_is_an_input(tmp_path, monkeypatch, command, source, target, k
         else:
             os.link(source_file, within)
         refused = arguments(command, source, source_file.parent if folders else source_file, out)
-    if role.suffixes and refused["out"].suffix not in role.suffixes:
+    if role.suffixes and refused[target].suffix not in role.suffixes:
         pytest.skip("the suffix is refused first")
     with pytest.raises(ConfigError, match="--out must not be the input") as caught:
         guarded(body)(**refused)

@@ -39,6 +39,7 @@ COMMANDS = {
     "rank": ["rows.csv", "-m", "model.json", "-o", "ranked.csv"],
     "export": ["model.json", "--to", "opensearch", "-o", "export", "--check", "rows.csv"],
     "audit": ["ranked.csv", "-o", "audit.html"],
+    "monitor": ["ranked.csv", "-o", "monitor.html"],
     "bench": [
         "rows.csv",
         "--methods",

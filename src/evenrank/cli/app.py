@@ -19,6 +19,7 @@ from evenrank.cli.export import export
 from evenrank.cli.guard import guarded
 from evenrank.cli.measures import measures
 from evenrank.cli.methods import methods
+from evenrank.cli.monitor import monitor
 from evenrank.cli.rank import rank
 from evenrank.cli.report import report
 from evenrank.cli.reproduce import reproduce
@@ -46,7 +47,11 @@ def _top(
         raise typer.Exit
 
 
-for command in (demo, audit, train, rank, export, sweep, select, report, bench, methods, measures, bound, reproduce):
+COMMANDS = (
+    *(demo, audit, monitor, train, rank, export, sweep, select, report, bench),
+    *(methods, measures, bound, reproduce),
+)
+for command in COMMANDS:
     app.command()(guarded(command))
 
 
