@@ -82,9 +82,14 @@ def _about(audits: Mapping[str, Audit], made: Mapping[str, Any]) -> Rows:
             **{f"four-fifths rule at k = {k}": verdict for k, verdict in audit.four_fifths().items()},
         }
         rows += [{"attribute": name, "name": key, "value": value} for key, value in facts.items()]
+    return rows + [{"attribute": "", **row} for row in made_rows(made)]
+
+
+def made_rows(made: Mapping[str, Any]) -> Rows:
+    """List how the numbers were made, a fact per row."""
     files = [(f"SHA-256 of {file['name']}", file["sha256"]) for file in made.get("files", ())]
     others = [(key, value) for key, value in made.items() if key != "files"]
-    return rows + [{"attribute": "", "name": key, "value": value} for key, value in [*files, *others]]
+    return [{"name": key, "value": value} for key, value in [*files, *others]]
 
 
 def workbook(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> bytes:
