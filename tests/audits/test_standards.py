@@ -184,7 +184,7 @@ SAID = {  # sentence → data for which it is true, data for which it must not b
         (list("fmfm"), [1, 1, 2, 1], [2, 2]),
         (list("fmfm"), [1, 2, 2, 1], [2, 2]),
     ),
-    "50% of the lists have no more than 1 applicants": (
+    "50% of the lists have no more than 1 applicant,": (
         (list("fmf"), [1, 2, 1], [2, 1]),
         (list("fmfm"), [1, 2, 2, 1], [2, 2]),
     ),
@@ -287,7 +287,7 @@ def test_small_categories_are_marked_and_left_out_only_if_asked():
         'with less than 2% of the applicants, which the rule lets an auditor leave out of the impact ratios: "tiny"'
         in said
     )
-    assert 'the highest rate, to which all ratios of the table are, is that of "tiny" with 1 applicants' in said
+    assert 'the highest rate, to which all ratios of the table are, is that of "tiny" with 1 applicant.' in said
     aside = er.bias_audit(scores, lists_of(121), race=race, k=40, min_share=0.02)
     tiny = aside.find("race").of("tiny")
     assert (tiny.small, tiny.set_aside, tiny.ratio, tiny.number, tiny.rate) == (True, True, None, 1, 1.0)
@@ -298,6 +298,15 @@ def test_small_categories_are_marked_and_left_out_only_if_asked():
     assert "the highest rate, to which all" not in said
     plain = er.bias_audit(range(120), lists_of(120), race=race[:-1], k=40).text()
     assert "less than" not in plain
+
+
+def test_a_reference_of_one_person_is_said_first_and_exact_tests_decide(example):
+    said = example.conclusions()
+    assert '"Male & Native Hawaiian or Pacific Islander", which has 1 applicant (intersectional' in said[0]
+    assert any("then Fisher's test, which is exact, is the one to go by" in text for text in said)
+    clear = er.bias_audit(range(80), lists_of(80), sex=["f"] * 40 + ["m"] * 40, k=40).conclusions()
+    assert ", which has" not in clear[0]
+    assert not any("the one to go by" in text for text in clear)
 
 
 def test_labels_of_ones_own_that_mean_unknown():

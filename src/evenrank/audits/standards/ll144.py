@@ -269,7 +269,7 @@ def _selected(
     tied = people.highest(np.asarray((chances > 0) & (chances < 1), float))
     if reduce != "mean":
         chances = people.ever(chances)
-        tied = (chances > 0) & (chances < 1)  # who is selected for certain elsewhere is not in doubt
+        tied = np.asarray((chances > 0) & (chances < 1), float)  # who is selected for certain elsewhere is not in doubt
     facts["tied_at_k"] = int(tied.sum())
     return people.mean(chances) if reduce == "mean" else chances
 

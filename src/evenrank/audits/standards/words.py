@@ -72,15 +72,21 @@ def _numbers(row: CategoryRate) -> str:
     return f"{row.rate:.1%} ({count(row.selected)} of {row.number:,})"
 
 
+def _people(number: int) -> str:
+    return "1 applicant" if number == 1 else f"{number:,} applicants"
+
+
 def _in_short(audit: BiasAudit) -> str:
     rows = [(table, row) for table in audit.tables for row in table.compared]
     if not rows:
         return f"In short: no applicant of a known category is {got(audit)}, so there are no impact ratios."
     table, lowest = min(rows, key=lambda entry: entry[1].ratio or 0.0)
     low = [row for _, row in rows if row.below_four_fifths]
+    best = table.of(table.highest or "")
+    few = f", which has {_people(best.number)}" if best.small else ""
     start = (
         f"In short: the lowest impact ratio is {lowest.ratio:.2f}, of {quoted(lowest.category)} to "
-        f"{quoted(table.highest or '')} ({TITLES[table.name].lower()})."
+        f"{quoted(best.category)}{few} ({TITLES[table.name].lower()})."
     )
     if not low:
         return f"{start} No impact ratio is below four fifths."
@@ -166,7 +172,7 @@ def _rate_words(audit: BiasAudit) -> list[str]:
         )
     if facts["whole_lists"] >= 0.5:
         sentences.append(
-            f"{facts['whole_lists']:.0%} of the lists have no more than {audit.k} applicants, all of whom count as "
+            f"{facts['whole_lists']:.0%} of the lists have no more than {_people(audit.k or 0)}, all of whom count as "
             "selected; the rates say little about the ranking."
         )
     if facts["share_selected_differs"]:
@@ -231,7 +237,7 @@ def _small(audit: BiasAudit) -> list[str]:
             best = table.of(table.highest)
             sentences.append(
                 f"{title}: the highest rate, to which all ratios of the table are, is that of {quoted(best.category)} "
-                f"with {best.number:,} applicants."
+                f"with {_people(best.number)}."
             )
     return sentences
 
@@ -259,6 +265,11 @@ def _tests(audit: BiasAudit) -> list[str]:
         sentences.append(
             "People who share a list are not quite independent of each other; `evenrank audit` without --standard "
             "allows for that."
+        )
+    if any(row.beyond_two and (row.fisher_p or 0.0) > 1 - audit.confidence for row in rows):
+        sentences.append(
+            f"Where a difference is more than {MANY_DEVIATIONS:g} standard deviations and Fisher's p is not small, the "
+            "numbers are small: then Fisher's test, which is exact, is the one to go by."
         )
     if any(row.selected != round(row.selected) for row in rows):
         sentences.append("Fisher's test takes the counts that are not whole to the nearest whole number.")
