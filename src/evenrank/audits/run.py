@@ -58,7 +58,12 @@ class Run:
             gaps = GAPS if labelled else UNLABELLED
             batch = facts_of(summary)
             if not facts:
-                facts = batch
+                facts = batch | {
+                    "clusters": list(summary.cluster_names),
+                    "recurring_items": tester.recurring is not None,
+                    "set_aside_share": float(given.group_counts[aside].sum()) / batch["rows"],
+                }
+                facts["unknown_group_share"] = max(0.0, facts["unknown_group_share"] - facts["set_aside_share"])
                 main_k = min(ks, key=lambda k: (abs(2 * k - facts["median_list"]), k))
                 self._warn_empty(statistics, [gap for gap in gaps if gap in NOTIONS])
                 notes = self._notes(given, aside, summary, tester)

@@ -55,6 +55,7 @@ def summary(audit: Audit) -> str:
         relevant=facts["relevant_share"] if audit.labelled else None,
         groups=facts["groups"],
         unknown=facts["unknown_group_share"],
+        aside=facts["set_aside_share"],
     )
 
 
@@ -157,11 +158,18 @@ def _groups_named(audit: Audit) -> tuple[list[str], str]:
 def _ahead(audit: Audit, best: list[Pair | None], question: str, *, several: bool) -> list[tuple[str, ...]]:
     """Rows that name who is ahead of whom, where that is shown."""
     level = 1 - audit.confidence
-    shown = [pair if pair is not None and getattr(pair, question).p <= level else None for pair in best]
-    rows = [("  favoured", *("none shown" if pair is None else name_cell(pair.a, NAME) for pair in shown))]
-    if several:
-        rows.append(("  over", *("none shown" if pair is None else name_cell(pair.b, NAME) for pair in shown)))
-    return rows
+
+    def named(side: str) -> list[str]:
+        return [
+            NONE
+            if pair is None
+            else name_cell(getattr(pair, side), NAME)
+            if getattr(pair, question).p <= level
+            else "none shown"
+            for pair in best
+        ]
+
+    return [("  favoured", *named("a")), *([("  over", *named("b"))] if several else [])]
 
 
 def _within(audit: Audit) -> Section:
@@ -267,6 +275,8 @@ def _certified(audit: Audit) -> Section:
             )
         )
     note = f"With {audit.confidence:.0%} confidence each. Vacuous: the bound is 1 or more and says nothing."
+    if audit.facts["clusters"]:
+        note += " The bounds need independent queries, which queries of the same cluster are not."
     return Section("Certified for new queries", (), _head(audit), tuple(rows), note)
 
 
