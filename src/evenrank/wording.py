@@ -23,6 +23,9 @@ TITLES = {
     "equalized_odds": "equalized odds gap",
     "exposure_gap": "exposure gap",
     "four_fifths": "lowest/highest rate",
+    "awrf(discount=log2)": "AWRF (1 is even)",
+    "max_skew": "highest skew (0 is even)",
+    "min_skew": "lowest skew (0 is even)",
 }
 SHORT_TITLES = {"ndcg": "NDCG", "precision": "P"}
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenrank.audits.method_words import made_facts
-from evenrank.audits.sections import Section, sections, summary, verdict_line
+from evenrank.audits.section import Section
+from evenrank.audits.sections import sections, summary, verdict_line
 from evenrank.wording import tidy
 
 if TYPE_CHECKING:

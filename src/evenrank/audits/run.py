@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from evenrank.audits.cells import SummaryStatistics, pairs_of
+from evenrank.audits.list_shares import share_intervals
 from evenrank.audits.pairs import MOST_PAIRS, Tester, Tests
-from evenrank.audits.parts import Parts, facts_of, parts_of
+from evenrank.audits.parts import Finding, Parts, facts_of, parts_of
 from evenrank.audits.summary import QUALITY, Summary
 from evenrank.audits.tested import TestedGaps
 from evenrank.audits.verdicts import Category, categories_of
@@ -43,6 +44,7 @@ class Run:
         categories: list[Category] = []
         facts: dict[str, Any] = {}
         notes: list[str] = []
+        by_list: list[Finding] = []
         labelled, main_k = True, ks[0]
         for given in summaries:
             aside = self._set_aside(given)
@@ -81,6 +83,8 @@ class Run:
                 replicates=self.replicates,
                 seed=self.seed,
             )
+            shares = share_intervals(summary, () if tester.recurring is not None else tester.clusters, self.confidence)
+            by_list += [Finding(name, k, "mean", interval) for (name, k), interval in shares.items()]
             del given, summary, statistics, tester  # before the next cut-offs take their room
         return {
             "facts": facts,
@@ -90,6 +94,7 @@ class Run:
             "method": self.method,
             "labelled": labelled,
             "findings": tuple(parts.findings),
+            "shares": tuple(by_list),
             "rates": tuple(parts.rates),
             "certificates": tuple(parts.certificates),
             "influences": tuple(parts.influences),

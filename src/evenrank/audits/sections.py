@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenrank.audits.notable import by_clearness, measures_of
 from evenrank.audits.pair_words import count, notion_words
+from evenrank.audits.section import Section
+from evenrank.audits.share_words import shares_section
 from evenrank.audits.words import told
 from evenrank.measures import MeasureAt
 from evenrank.wording import (
@@ -33,17 +34,6 @@ if TYPE_CHECKING:
 NAME = 12
 MOST_GROUPS = 12  # that a table names
 QUERY = 14
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, sentences and a table; a row whose first cell is indented belongs to the one above it."""
-
-    heading: str
-    sentences: tuple[str, ...] = ()
-    head: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    note: str = ""
 
 
 def summary(audit: Audit) -> str:
@@ -88,7 +78,14 @@ def sections(audit: Audit) -> list[Section]:
 
 def further_sections(audit: Audit) -> list[Section]:
     """List the sections that the page shows as they are."""
-    parts = [_quality(audit), _further(audit), _certified(audit), _queries(audit), _comparison(audit)]
+    parts = [
+        shares_section(audit),
+        _quality(audit),
+        _further(audit),
+        _certified(audit),
+        _queries(audit),
+        _comparison(audit),
+    ]
     return [section for section in parts if section.rows]
 
 

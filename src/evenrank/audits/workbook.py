@@ -45,6 +45,7 @@ def sheets(audits: Mapping[str, Audit], made: Mapping[str, Any] | None = None) -
         "tests": tidy_table(audits).to_dicts() if any(audit.pairs for audit in audits.values()) else [],
         "rates": _each(audits, lambda audit: audit.to_dict()["rates"]),
         "measures": _each(audits, lambda audit: audit.frame().to_dicts()),
+        "shares": _each(audits, lambda audit: audit.to_dict()["shares"]),
         "certified": _each(audits, lambda audit: audit.to_dict()["certified"]),
         "queries": _each(audits, lambda audit: map(asdict, audit.influences)),
         "compared": _each(audits, lambda audit: map(_without_pairs, audit.comparison)),

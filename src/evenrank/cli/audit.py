@@ -55,7 +55,7 @@ def audit(
         float, options.numeric("--confidence", help="Confidence of the intervals and bounds.")
     ] = 0.95,
     no_relevance: Annotated[
-        bool, typer.Option("--no-relevance", help="The log has no labels: demographic parity and exposure only.")
+        bool, typer.Option("--no-relevance", help="The log has no labels: no equal opportunity, odds or quality.")
     ] = False,
     compare: Annotated[
         Path | None, typer.Option(help="Other scores of the same queries and items, to be compared with these.")

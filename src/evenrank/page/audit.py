@@ -12,7 +12,8 @@ from evenrank.audits.audit import Audit, audit
 from evenrank.audits.method_words import families, made_facts, methods_used
 from evenrank.audits.notable import Tally
 from evenrank.audits.pair_words import count, is_cut, notions_and_cuts, untold_pairs
-from evenrank.audits.sections import Section, further_sections, summary
+from evenrank.audits.section import Section
+from evenrank.audits.sections import further_sections, summary
 from evenrank.audits.words import told
 from evenrank.page.audit_forests import decomposition, rates, ratios, within_queries
 from evenrank.page.curve import curve

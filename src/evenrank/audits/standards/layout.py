@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evenrank.audits.pair_words import count
-from evenrank.audits.sections import Section
+from evenrank.audits.section import Section
 from evenrank.audits.standards.categories import MANY_DEVIATIONS, SMALL
 from evenrank.audits.standards.words import TITLES, told
 from evenrank.wording import FOUR_FIFTHS, NONE, name_cell, no_formula, p_value, tidy
