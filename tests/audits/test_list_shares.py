@@ -74,6 +74,17 @@ def test_intervals_are_students_over_clusters():
         )
 
 
+def test_intervals_keep_to_the_range_of_the_measure():
+    """Two lists that hardly differ from even ones."""
+    rng = np.random.default_rng(5)
+    rows = rankings([40] * 2, rng.choice(["a", "b"], 80))
+    audit = er.audit(rng.normal(size=80), rows, [20])
+    awrf, high, low = (audit.find(name)[0].interval for name in SHARES)
+    assert awrf.high == 1.0
+    assert high.low == 0.0
+    assert low.high == 0.0
+
+
 def said(*args, **options) -> str:
     return " ".join(er.audit(*args, **options).text().split())
 

@@ -16,7 +16,13 @@ from evenrank.measures.exposure_shares import awrf
 from evenrank.measures.prefixes import extremes, skew
 
 # By their names in the registry. A summary holds exposure with the discount 1/log2(1 + rank).
-SHARES = ("awrf(discount=log2)", "max_skew", "min_skew")
+# Each with the ends of its range.
+RANGES = {
+    "awrf(discount=log2)": (1 - np.log(2), 1.0),
+    "max_skew": (0.0, np.inf),
+    "min_skew": (-np.inf, 0.0),
+}
+SHARES = tuple(RANGES)
 CHUNK = 1 << 20  # lists times groups that are worked on at a time
 CONSTANT = 1e-12  # variance of what does not vary but for rounding
 
@@ -91,5 +97,8 @@ def _interval(
         variance = float(moved @ moved) * count / max(1, count - 1)
         if count > 1 and variance > CONSTANT:
             reaches.append(student(count - 1, confidence) * np.sqrt(variance))
-    low, high = (mean - max(reaches), mean + max(reaches)) if reaches else (np.nan, np.nan)
+    low, high = np.nan, np.nan
+    if reaches:
+        least, most = RANGES[MeasureAt.of(name).name]
+        low, high = float(max(least, mean - max(reaches))), float(min(most, mean + max(reaches)))
     return Interval(name, mean, low, high, confidence, "analytic", len(values))

@@ -15,6 +15,7 @@ from evenrank.wording import FOUR_FIFTHS, TITLES, quoted, signed, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
+    from evenrank.audits.pair import Pair
     from evenrank.comparisons import PairComparison
 
 NO_LABELS = (
@@ -272,9 +273,13 @@ def _next(audit: Audit) -> list[str]:
 def _plan(audit: Audit) -> str:
     """Say what these data could have noticed, for the pair of groups that they know best."""
     numbers = {category.category: category.number for category in audit.categories}
-    decided = {(f"{pair.measure}@{pair.k}", pair.a, pair.b) for pair in audit.pairs if pair.within_query.decidable}
+    decided = {
+        (f"{pair.measure}@{pair.k}", pair.a, pair.b): _largest_gap(pair)
+        for pair in audit.pairs
+        if pair.within_query.decidable
+    }
     plans = [
-        plan for plan in audit.plans if 0 < plan.smallest_gap < 1 and (plan.measure, plan.group, plan.other) in decided
+        plan for plan in audit.plans if 0 < plan.smallest_gap < decided.get((plan.measure, plan.group, plan.other), 0.0)
     ]
     if not plans:
         return MORE_ITEMS if audit.facts["recurring_items"] and decided and not audit.plans else ""
@@ -287,9 +292,19 @@ def _plan(audit: Audit) -> str:
         f"What now: with a probability of {best.power:.0%}, these queries would show a {TITLES[measure]} within queries"
         f"{pair} of {best.smallest_gap:.3f} at k = {k}, looked at alone"
     )
-    if best.queries_needed is None or best.queries_needed <= best.queries:
+    possible = decided[best.measure, best.group, best.other]
+    if best.queries_needed is None or best.queries_needed <= best.queries or best.gap > possible:
         return f"{sentence}{others}."
     return (
         f"{sentence}; to notice one of {best.gap:g}, about {best.queries_needed:,} queries like these are needed"
         f"{others}. Collect them before calling these rankings even or uneven."
     )
+
+
+def _largest_gap(pair: Pair) -> float:
+    """Give the largest gap within queries that the places of these lists allow: all of them to one group."""
+    difference = pair.within_query.difference
+    if not difference:
+        return 1.0
+    weight = (pair.observed - pair.expected) / difference
+    return min(1.0, max(pair.expected, pair.together - pair.expected) / weight)
