@@ -104,7 +104,9 @@ def line(name: str, key: tuple[str, int], fair: np.ndarray, leaning: np.ndarray)
 
 def main() -> None:
     parser = common.parser(__doc__)
-    parser.add_argument("settings", nargs="*", metavar="DESIGN", help=f"of {', '.join(DESIGNS)} (default: all)".replace("%", "%%"))
+    parser.add_argument(
+        "settings", nargs="*", metavar="DESIGN", help=f"of {', '.join(DESIGNS)} (default: all)".replace("%", "%%")
+    )
     parser.add_argument("--sets", type=int, default=1000, help="data sets per design and ranker (default: 1000)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()

@@ -130,7 +130,9 @@ def line(name: str, fair: np.ndarray, leaning: np.ndarray) -> list[str]:
 
 def main() -> None:
     parser = common.parser(__doc__)
-    parser.add_argument("settings", nargs="*", metavar="DESIGN", help=f"of {', '.join(DESIGNS)} (default: all)".replace("%", "%%"))
+    parser.add_argument(
+        "settings", nargs="*", metavar="DESIGN", help=f"of {', '.join(DESIGNS)} (default: all)".replace("%", "%%")
+    )
     parser.add_argument("--sets", type=int, default=1000, help="logs of a fair ranker per design (default: 1000)")
     parser.add_argument("--leaning", type=int, default=400, help="logs of a leaning ranker per design (default: 400)")
     parser.add_argument("--seed", type=int, default=0)

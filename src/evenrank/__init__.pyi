@@ -64,6 +64,9 @@ from evenrank.page.audit import audit as audit
 from evenrank.page.audit import audit_page as audit_page
 from evenrank.page.bench import Bench as Bench
 from evenrank.page.bench import bench as bench
+from evenrank.page.bias_audit import BiasAudit as BiasAudit
+from evenrank.page.bias_audit import bias_audit as bias_audit
+from evenrank.page.bias_audit import bias_audit_page as bias_audit_page
 from evenrank.page.monitor import Monitored as Monitored
 from evenrank.page.monitor import monitor as monitor
 from evenrank.page.report import Sweep as Sweep

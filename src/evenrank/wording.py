@@ -23,6 +23,9 @@ TITLES = {
     "equalized_odds": "equalized odds gap",
     "exposure_gap": "exposure gap",
     "four_fifths": "lowest/highest rate",
+    "awrf(discount=log2)": "AWRF (1 is even)",
+    "max_skew": "highest skew (0 is even)",
+    "min_skew": "lowest skew (0 is even)",
 }
 SHORT_TITLES = {"ndcg": "NDCG", "precision": "P"}
 
@@ -171,7 +174,13 @@ def shares(groups: Mapping[str, float]) -> str:
 
 
 def data_line(
-    *, rows: int, queries: int, relevant: float | None, groups: Mapping[str, float], unknown: float = 0.0
+    *,
+    rows: int,
+    queries: int,
+    relevant: float | None,
+    groups: Mapping[str, float],
+    unknown: float = 0.0,
+    aside: float = 0.0,
 ) -> str:
     """Write what the data is in one line.
 
@@ -179,6 +188,6 @@ def data_line(
     '1,200 rows, 100 queries, 61% relevant; groups: a 20%, b 70%, unknown 10%'
     """
     labels = "no labels" if relevant is None else f"{relevant:.0%} relevant"
-    rest = f", unknown {unknown:.0%}" if unknown else ""
+    rest = (f", set aside {aside:.0%}" if aside else "") + (f", unknown {unknown:.0%}" if unknown else "")
     lists = "1 query" if queries == 1 else f"{queries:,} queries"
     return f"{rows:,} rows, {lists}, {labels}; groups: {shares(groups) or 'none'}{rest}"

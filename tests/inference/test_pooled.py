@@ -147,7 +147,7 @@ def test_the_other_order_of_groups_is_the_same_test(counts: list[Counts]) -> Non
         ([(2, 0, 1, 0), (3, 0, 1, 0)], "no rows"),
         ([(2, 3, 0, 0)] * 4, "No row is selected."),
         ([(2, 3, 2, 3)] * 4, "Every row is selected."),
-        ([(5, 3, 2, 1), (0, 3, 0, 1), (0, 4, 0, 2)], "one cluster"),
+        ([(5, 3, 2, 1), (0, 3, 0, 1), (0, 4, 0, 2)], "one query or cluster"),
     ],
 )
 def test_what_cannot_be_told_is_said(counts: list[Counts], word: str) -> None:

@@ -132,8 +132,8 @@ def test_lists_of_one_group_or_selected_whole_change_no_test(counts: list[Counts
     [
         ([(2, 0, 1, 0), (0, 3, 0, 1)], "No list holds rows of both groups."),
         ([(2, 2, 2, 2), (1, 2, 1, 2)], "all rows are treated alike"),
-        ([(2, 4, 0, 2)], "one cluster"),
-        ([(2, 4, 0, 2), (3, 3, 3, 3), (1, 0, 1, 0)], "one cluster"),
+        ([(2, 4, 0, 2)], "one query or cluster"),
+        ([(2, 4, 0, 2), (3, 3, 3, 3), (1, 0, 1, 0)], "one query or cluster"),
     ],
 )
 def test_what_cannot_be_told_is_said(counts: list[Counts], word: str) -> None:

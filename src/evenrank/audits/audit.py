@@ -63,6 +63,8 @@ class Audit:
         How large a gap within queries these data would show at the main cut-off, pair by pair.
     notes : tuple of str
         What was done to the data: groups set aside, clusters, items that recur.
+    shares : tuple of Finding
+        AWRF and skew at each cut-off, means over lists; none if rows have weights.
     measures : tuple of Interval
         Further measures that were asked for.
     """
@@ -82,6 +84,7 @@ class Audit:
     categories: tuple[Category, ...] = ()
     plans: tuple[Noticeable, ...] = ()
     notes: tuple[str, ...] = ()
+    shares: tuple[Finding, ...] = ()
     measures: tuple[Interval, ...] = ()
 
     page: ClassVar[Callable[..., str]]  # the page layer, which comes later, puts it here
@@ -102,7 +105,8 @@ class Audit:
             In the order of the cut-offs; empty if the measure was not computed.
         """
         wanted = across or ("max" if measure in GAPS and len(self.facts["groups"]) > 2 else "mean")
-        return [finding for finding in self.findings if finding.measure == measure and finding.across == wanted]
+        every = (*self.findings, *self.shares)
+        return [finding for finding in every if finding.measure == measure and finding.across == wanted]
 
     @property
     def verdict(self) -> dict[str, str]:
@@ -172,16 +176,9 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain values; a vacuous bound is None, and what is not defined is NaN."""
-        named = {
-            f"{finding.measure}@{finding.k}": finding.interval.estimate
-            for finding in self.findings
-            if finding.across == "mean"
-        }
-        largest = {
-            f"{finding.measure}@{finding.k}": finding.interval.estimate
-            for finding in self.findings
-            if finding.across == "max"
-        }
+        named: dict[str, dict[str, float]] = {"mean": {}, "max": {}}
+        for finding in self.findings:
+            named[finding.across][f"{finding.measure}@{finding.k}"] = finding.interval.estimate
         rates: dict[int, dict[str, float]] = {k: {} for k in self.ks}
         for rate in self.rates:
             if rate.stratum == "all rows":
@@ -198,13 +195,14 @@ class Audit:
             "pairs": [pair.to_dict() for pair in self.pairs],
             "impact_ratios": self.impact_ratios(),
             "plans": [asdict(plan) for plan in self.plans],
-            "measures": named,
-            "largest_pair": largest,
+            "measures": named["mean"],
+            "largest_pair": named["max"],
             "selection_rates": rates,
             "findings": [
                 {**row, "strata": [asdict(lead) for lead in finding.leads]}
                 for row, finding in zip(self.frame().to_dicts(), self.findings, strict=True)
             ],
+            "shares": [asdict(share.interval) for share in self.shares],
             "rates": [rate.flat() for rate in self.rates],
             "further_measures": [asdict(interval) for interval in self.measures],
             "four_fifths": self.four_fifths(),
@@ -282,7 +280,7 @@ def audit(
         "analytic": intervals and tests of each pair of groups by its own data, exact where they are few. "bootstrap":
         intervals of gaps, rates and quality from resampled queries; tests and verdicts stay analytic.
     labelled : bool
-        False for logs without relevance labels: demographic parity and exposure only.
+        False for logs without relevance labels: demographic parity, exposure, AWRF and skew.
     measures : sequence of str, Notion or callable
         Further measures, as in `measure`: with intervals over queries, not the exact tests that pairs of groups have.
     against : array-like, optional

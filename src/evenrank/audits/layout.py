@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenrank.audits.method_words import made_facts
-from evenrank.audits.sections import Section, sections, summary, verdict_line
+from evenrank.audits.section import Section
+from evenrank.audits.sections import sections, summary, verdict_line
 from evenrank.wording import tidy
 
 if TYPE_CHECKING:
@@ -24,9 +25,14 @@ def made_as(made: Mapping[str, Any], *, markdown: bool) -> str:
 
 
 def as_text(audit: Audit, heading: str) -> str:
-    """Lay the sections out as plain text, 80 columns wide unless names or many cut-offs need more."""
-    parts = [tidy(heading), "", *textwrap.wrap(summary(audit), WIDTH), *textwrap.wrap(verdict_line(audit), WIDTH)]
-    for section in sections(audit):
+    """Lay an audit out as plain text."""
+    return text_of(heading, [summary(audit), verdict_line(audit)], sections(audit))
+
+
+def text_of(heading: str, lead: Sequence[str], parts_of: Sequence[Section]) -> str:
+    """Lay sections out as plain text, 80 columns wide unless names or many cut-offs need more."""
+    parts = [tidy(heading), "", *(line for sentence in lead for line in textwrap.wrap(sentence, WIDTH))]
+    for section in parts_of:
         parts += _text_section(section)
     return "\n".join(line.rstrip() for line in parts) + "\n"
 
@@ -58,9 +64,16 @@ def _text_table(section: Section) -> list[str]:
 
 
 def as_markdown(audit: Audit, heading: str) -> str:
-    """Lay the sections out as Markdown."""
-    parts = [f"# {_escaped(tidy(heading))}", "", _escaped(summary(audit)), "", f"**{_escaped(verdict_line(audit))}**"]
-    for section in sections(audit):
+    """Lay an audit out as Markdown."""
+    return markdown_of(heading, [summary(audit), verdict_line(audit)], sections(audit))
+
+
+def markdown_of(heading: str, lead: Sequence[str], parts_of: Sequence[Section]) -> str:
+    """Lay sections out as Markdown; of the leading sentences the first is plain and the others are bold."""
+    parts = [f"# {_escaped(tidy(heading))}", "", _escaped(lead[0])]
+    for sentence in lead[1:]:
+        parts += ["", f"**{_escaped(sentence)}**"]
+    for section in parts_of:
         parts += _markdown_section(section)
     return "\n".join(parts) + "\n"
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from evenrank.audits.pair import Pair
 
 SMALL = 20  # items of a group that is called small
+LEAST = 0.0005  # what rounds to 0
 MOST_LISTED = 6
 MOST_NAMED = 4  # groups that a sentence names as being ahead of another
 
@@ -66,12 +67,17 @@ def got(pair: Pair) -> str:
     )
 
 
+def is_cut(audit: Audit, pair: Pair) -> bool:
+    """Tell whether a pair's cut-off leaves something out: of lists that are taken whole, exposure alone differs."""
+    return pair.measure == "exposure_gap" or audit.facts["whole_lists"][pair.k] < 1
+
+
 def shown_sentences(audit: Audit, question: str) -> list[str]:
     """Write what is shown, and where nothing is, notion by notion; many groups are summed up."""
     several = len(audit.facts["groups"]) > 2
     sentences = []
     for measure in measures_of(audit):
-        same = [pair for pair in audit.pairs if pair.measure == measure and audit.facts["whole_lists"][pair.k] < 1]
+        same = [pair for pair in audit.pairs if pair.measure == measure and is_cut(audit, pair)]
         decided = by_clearness(same, question)
         if decided:
             start = "Within queries" if question == "within_query" else "Pooled"
@@ -94,10 +100,8 @@ def _two(audit: Audit, decided: list[Pair], question: str) -> str:
     if unshown:
         gaps = [getattr(pair, question) for pair in unshown]
         most = max(max(-gap.low, gap.high) for gap in gaps)
-        parts.append(
-            f"{'No' if parts else 'no'} gap is shown at k = {_cuts(unshown)}, where one of up to {most:.3f} could go "
-            "unnoticed."
-        )
+        rest = f", where one of up to {most:.3f} could go unnoticed" if most >= LEAST else ": the two are the same"
+        parts.append(f"{'No' if parts else 'no'} gap is shown at k = {_cuts(unshown)}{rest}.")
     return " ".join(parts)
 
 
@@ -160,25 +164,27 @@ def untold(audit: Audit) -> list[str]:
     """List what the data cannot tell: pairs that no list can compare, and small groups with their counts."""
     sentences = []
     if audit.facts["queries"] > 1:
-        cut = [k for k in audit.ks if audit.facts["whole_lists"][k] < 1]
         empty = [
             measure
             for measure in measures_of(audit)
             if all(math.isnan(finding.interval.estimate) for finding in audit.find(measure))
         ]
         sentences += [
-            f"{notion_title(measure).capitalize()}: cannot be computed; one of the groups has no such items."
+            f"{notion_title(measure).capitalize()}: cannot be computed; fewer than two groups have "
+            f"{'relevant items' if measure == 'equal_opportunity' else 'relevant and irrelevant items'}."
             for measure in empty
         ]
         closed = [
             pair
             for pair in audit.pairs
-            if not pair.within_query.decidable and pair.k in cut and pair.measure not in empty
+            if not pair.within_query.decidable and is_cut(audit, pair) and pair.measure not in empty
         ]
         if len(audit.facts["groups"]) > 2:
-            sentences += _untold_many(closed)
+            sentences += _untold_many(audit, closed)
         else:
-            sentences += [f"Cannot be told within queries: {_untold_line(pairs)}" for pairs in untold_pairs(closed)]
+            sentences += [
+                f"Cannot be told within queries: {_untold_line(audit, pairs)}" for pairs in untold_pairs(closed)
+            ]
     small = [row for row in audit.categories if row.number < SMALL and not row.set_aside and row.k == audit.main_k]
     if small and len(small) < len({row.category for row in audit.categories}):
         rows = ", ".join(
@@ -187,7 +193,10 @@ def untold(audit: Audit) -> list[str]:
         )
         left = len(small) - 2 * MOST_LISTED
         more = f" and {left} more groups" if left > 0 else ""
-        sentences.append(f"Small groups, items: {rows}{more}. What is said of others does not rest on them.")
+        # a sentence about others needs two of them
+        others = len(audit.facts["groups"]) - len(small)
+        rest = " What is said of others does not rest on them." if others > 1 else ""
+        sentences.append(f"Small groups, items: {rows}{more}.{rest}")
     return sentences
 
 
@@ -208,22 +217,21 @@ def notions_and_cuts(pairs: list[Pair]) -> str:
     )
 
 
-def _untold_line(pairs: list[Pair]) -> str:
-    pair = max(pairs, key=lambda pair: pair.count_a + pair.count_b)
-    counts = f"{pair.count_a:,.8g} and {pair.count_b:,.8g} items"
+def _untold_line(audit: Audit, pairs: list[Pair]) -> str:
+    pair = pairs[0]
+    kind, items = "", [audit.facts["counts"][name] for name in (pair.a, pair.b)]
+    if all(each.stratum == pair.stratum != "all rows" for each in pairs):
+        kind, items = pair.stratum.removesuffix("rows"), [pair.count_a, pair.count_b]
+    counts = f"{items[0]:,.8g} and {items[1]:,.8g} {kind}items"
     return f"{quoted(pair.a)} and {quoted(pair.b)} ({counts}), {notions_and_cuts(pairs)}: {pair.within_query.reason}"
 
 
-def _untold_many(closed: list[Pair]) -> list[str]:
+def _untold_many(audit: Audit, closed: list[Pair]) -> list[str]:
     """Sum up what cannot be told of many groups: whose, and why."""
     if not closed:
         return []
-    sizes: dict[str, float] = {}
-    gaps: Counter[str] = Counter()
-    for pair in closed:
-        for name, items in ((pair.a, pair.count_a), (pair.b, pair.count_b)):
-            sizes[name] = max(sizes.get(name, 0.0), items)
-            gaps[name] += 1
+    sizes = audit.facts["counts"]
+    gaps = Counter(name for pair in closed for name in (pair.a, pair.b))
     names = [name for name, _ in gaps.most_common(MOST_NAMED)]
     listed = ", ".join(f"{quoted(name)} ({count(sizes[name])} items) {gaps[name]}" for name in names)
     reasons = Counter(pair.within_query.reason for pair in closed).most_common()

@@ -182,8 +182,12 @@ class Tester:
                 results = self._test(place, lists, measure, value, cut, wider)
             pair, answers, more = results
             tests.add(replace(pair, k=k), answers, more)
-            if k == main_k and value == 0:
+            if k == main_k and value == 0 and not self._by_items(pair):
                 tests.plans.append(self._plan(place, place.lists(value, cut, self.clusters), measure, k))
+
+    def _by_items(self, pair: Pair) -> bool:
+        """Whether items that recur make a gap unsure; more queries of the same items would not settle it."""
+        return self.recurring is not None and pair.within_query.method in ("item t", "exact, overdispersed")
 
     def _plan(self, place: PairLists, lists: Lists, measure: str, k: int) -> Noticeable:
         """Say how large a gap within queries would be noticed, and how many queries `NOTICEABLE` takes."""

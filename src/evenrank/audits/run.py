@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from evenrank.audits.cells import SummaryStatistics, pairs_of
+from evenrank.audits.list_shares import share_intervals
 from evenrank.audits.pairs import MOST_PAIRS, Tester, Tests
-from evenrank.audits.parts import Parts, facts_of, parts_of
+from evenrank.audits.parts import Finding, Parts, facts_of, parts_of
 from evenrank.audits.summary import QUALITY, Summary
 from evenrank.audits.tested import TestedGaps
 from evenrank.audits.verdicts import Category, categories_of
@@ -43,6 +44,7 @@ class Run:
         categories: list[Category] = []
         facts: dict[str, Any] = {}
         notes: list[str] = []
+        by_list: list[Finding] = []
         labelled, main_k = True, ks[0]
         for given in summaries:
             aside = self._set_aside(given)
@@ -58,7 +60,12 @@ class Run:
             gaps = GAPS if labelled else UNLABELLED
             batch = facts_of(summary)
             if not facts:
-                facts = batch
+                facts = batch | {
+                    "clusters": list(summary.cluster_names),
+                    "recurring_items": tester.recurring is not None,
+                    "set_aside_share": float(given.group_counts[aside].sum()) / batch["rows"],
+                }
+                facts["unknown_group_share"] = max(0.0, facts["unknown_group_share"] - facts["set_aside_share"])
                 main_k = min(ks, key=lambda k: (abs(2 * k - facts["median_list"]), k))
                 self._warn_empty(statistics, [gap for gap in gaps if gap in NOTIONS])
                 notes = self._notes(given, aside, summary, tester)
@@ -76,6 +83,8 @@ class Run:
                 replicates=self.replicates,
                 seed=self.seed,
             )
+            shares = share_intervals(summary, () if tester.recurring is not None else tester.clusters, self.confidence)
+            by_list += [Finding(name, k, "mean", interval) for (name, k), interval in shares.items()]
             del given, summary, statistics, tester  # before the next cut-offs take their room
         return {
             "facts": facts,
@@ -85,6 +94,7 @@ class Run:
             "method": self.method,
             "labelled": labelled,
             "findings": tuple(parts.findings),
+            "shares": tuple(by_list),
             "rates": tuple(parts.rates),
             "certificates": tuple(parts.certificates),
             "influences": tuple(parts.influences),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenrank.audits.notable import by_clearness, measures_of
 from evenrank.audits.pair_words import count, notion_words
+from evenrank.audits.section import Section
+from evenrank.audits.share_words import shares_section
 from evenrank.audits.words import told
 from evenrank.measures import MeasureAt
 from evenrank.wording import (
@@ -35,17 +36,6 @@ MOST_GROUPS = 12  # that a table names
 QUERY = 14
 
 
-@dataclass(frozen=True)
-class Section:
-    """A heading, sentences and a table; a row whose first cell is indented belongs to the one above it."""
-
-    heading: str
-    sentences: tuple[str, ...] = ()
-    head: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    note: str = ""
-
-
 def summary(audit: Audit) -> str:
     """Write what the data is in one line."""
     facts = audit.facts
@@ -55,6 +45,7 @@ def summary(audit: Audit) -> str:
         relevant=facts["relevant_share"] if audit.labelled else None,
         groups=facts["groups"],
         unknown=facts["unknown_group_share"],
+        aside=facts["set_aside_share"],
     )
 
 
@@ -87,7 +78,14 @@ def sections(audit: Audit) -> list[Section]:
 
 def further_sections(audit: Audit) -> list[Section]:
     """List the sections that the page shows as they are."""
-    parts = [_quality(audit), _further(audit), _certified(audit), _queries(audit), _comparison(audit)]
+    parts = [
+        shares_section(audit),
+        _quality(audit),
+        _further(audit),
+        _certified(audit),
+        _queries(audit),
+        _comparison(audit),
+    ]
     return [section for section in parts if section.rows]
 
 
@@ -157,11 +155,18 @@ def _groups_named(audit: Audit) -> tuple[list[str], str]:
 def _ahead(audit: Audit, best: list[Pair | None], question: str, *, several: bool) -> list[tuple[str, ...]]:
     """Rows that name who is ahead of whom, where that is shown."""
     level = 1 - audit.confidence
-    shown = [pair if pair is not None and getattr(pair, question).p <= level else None for pair in best]
-    rows = [("  favoured", *("none shown" if pair is None else name_cell(pair.a, NAME) for pair in shown))]
-    if several:
-        rows.append(("  over", *("none shown" if pair is None else name_cell(pair.b, NAME) for pair in shown)))
-    return rows
+
+    def named(side: str) -> list[str]:
+        return [
+            NONE
+            if pair is None
+            else name_cell(getattr(pair, side), NAME)
+            if getattr(pair, question).p <= level
+            else "none shown"
+            for pair in best
+        ]
+
+    return [("  favoured", *named("a")), *([("  over", *named("b"))] if several else [])]
 
 
 def _within(audit: Audit) -> Section:
@@ -267,6 +272,8 @@ def _certified(audit: Audit) -> Section:
             )
         )
     note = f"With {audit.confidence:.0%} confidence each. Vacuous: the bound is 1 or more and says nothing."
+    if audit.facts["clusters"]:
+        note += " The bounds need independent queries, which queries of the same cluster are not."
     return Section("Certified for new queries", (), _head(audit), tuple(rows), note)
 
 

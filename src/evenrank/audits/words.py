@@ -15,12 +15,24 @@ from evenrank.wording import FOUR_FIFTHS, TITLES, quoted, signed, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
+    from evenrank.audits.pair import Pair
+    from evenrank.comparisons import PairComparison
 
+NO_LABELS = (
+    "Without relevance labels a gap may reflect real differences between items. Equal opportunity, equalized odds and "
+    "the quality of the ranking cannot be judged: whether relevant items of each group had equal chances is not known."
+)
 CAUTION = (
     "Caution: re-ranking that sees the group treats items, or people, by their group. In employment, credit, housing "
     "and elsewhere the law may forbid it, allow it or ask for it, depending on the place and the case: have it checked "
     "before use. Training that needs no group at serving raises other questions. Nothing here is legal advice."
 )
+
+MORE_ITEMS = (
+    "What now: items recur, and what they carry from list to list makes the gaps unsure. More queries with the same "
+    "items would not settle it; more items would."
+)
+NOTION_OF = {"demographic_parity": "dp", "equal_opportunity": "eop", "equalized_odds": "eod", "exposure_gap": "dp"}
 
 
 @dataclass(frozen=True)
@@ -79,7 +91,9 @@ def _four_fifths(audit: Audit) -> str:
         for finding in audit.find("four_fifths")
         if not math.isnan(finding.interval.estimate)
     }
-    verdicts = {k: verdict for k, verdict in audit.four_fifths().items() if k in ratios}
+    verdicts = {
+        k: verdict for k, verdict in audit.four_fifths().items() if k in ratios and audit.facts["whole_lists"][k] < 1
+    }
     if not verdicts or audit.facts["queries"] < 2:
         return ""
     parts = []
@@ -87,7 +101,7 @@ def _four_fifths(audit: Audit) -> str:
         ks = [k for k, reached in verdicts.items() if reached == verdict]
         if ks:
             parts.append(f"{verdict} at k = {', '.join(map(str, ks))}")
-    k = min(ratios, key=lambda k: ratios[k].estimate)
+    k = min(verdicts, key=lambda k: ratios[k].estimate)
     low = ratios[k]
     compared = [row for row in audit.categories if row.k == k and row.ratio is not None]
     behind, ahead = (choose(compared, key=lambda row: row.rate) for choose in (min, max))
@@ -106,20 +120,30 @@ def _four_fifths(audit: Audit) -> str:
 
 
 def _certified(audit: Audit) -> str:
+    if audit.facts["clusters"]:
+        named = " or ".join(map(quoted, audit.facts["clusters"]))
+        return (
+            "Certified for new queries: nothing. That needs independent queries, and those of the same "
+            f"{named} may depend on each other."
+        )
     at_main = [certificate for certificate in audit.certificates if certificate.measure.endswith(f"@{audit.main_k}")]
     useful = [certificate for certificate in at_main if not certificate.vacuous]
     if not useful:
+        if any(not certificate.vacuous for certificate in audit.certificates):
+            return f"Certified for new queries at k = {audit.main_k}: nothing; the table below has other cut-offs."
+        rest = "; the intervals, which approximate, are all there is" if audit.facts["queries"] > 1 else ""
         return (
-            "Certified for new queries: vacuous. There are too few queries for a promise that needs no approximation; "
-            "the intervals, which approximate, are all there is."
+            "Certified for new queries: vacuous. There are too few queries for a promise that needs no approximation"
+            f"{rest}."
         )
     limits = ", ".join(
         f"{TITLES[MeasureAt.of(certificate.measure).name]} {certificate.bound:.3f}" for certificate in useful
     )
     rest = "" if len(useful) == len(at_main) else " (the others are vacuous)"
+    same = " (as items recur: for new lists of the same items)" if audit.facts["recurring_items"] else ""
     return (
         f"Certified for new queries at k = {audit.main_k}, at most: {limits}{rest}. It holds if queries are "
-        f"independent, none was used to train the ranker, and no list is longer than {useful[0].longest:g} items."
+        f"independent{same}, none was used to train the ranker, and no list is longer than {useful[0].longest:g} items."
     )
 
 
@@ -133,7 +157,7 @@ def _compared(audit: Audit) -> str:
         (comparison.measure, pair)
         for comparison in audit.comparison
         for pair in comparison.pairs
-        if pair.adjusted <= level and (pair.flips or comparison not in sure)
+        if pair.adjusted <= level and (_flips(pair) or comparison not in sure)
     ]
     if not sure and not moved:
         return (
@@ -150,22 +174,27 @@ def _compared(audit: Audit) -> str:
     if not moved:
         return start + sizes
     measure, clearest = min(moved, key=lambda entry: entry[1].p_value)
-    flips = sum(pair.flips for _, pair in moved)
+    flips = sum(_flips(pair) for _, pair in moved)
+    gaps = "1 gap has" if len(moved) == 1 else f"{len(moved)} gaps have"
+    where = f", {flips} of them to the other group" if flips else ""
+    direction = f"; {clearest.direction}" if _flips(clearest) else ""
     return (
-        f"{start}{sizes} {len(moved)} gaps have moved more than chance, {flips} of them to the other group; the "
-        f"clearest is the {title(*MeasureAt.of(measure))} between {quoted(clearest.group)} and "
-        f"{quoted(clearest.other)}: {signed(clearest.a)} here, {signed(clearest.b)} there; {clearest.direction}."
+        f"{start}{sizes} {gaps} moved more than chance{where}; the clearest is the {title(*MeasureAt.of(measure))} "
+        f"between {quoted(clearest.group)} and {quoted(clearest.other)}: {signed(clearest.a)} here, "
+        f"{signed(clearest.b)} there{direction}."
     )
+
+
+def _flips(pair: PairComparison) -> bool:
+    """Tell whether the lead goes to the other group: both gaps must be larger than the chance of their difference."""
+    return pair.flips and min(abs(pair.a), abs(pair.b)) > (pair.high - pair.low) / 2
 
 
 def _limits(audit: Audit) -> list[str]:
     facts = audit.facts
     sentences = []
     if not audit.labelled:
-        sentences.append(
-            "Without relevance labels a gap may reflect real differences between items: only demographic parity and "
-            "exposure are measured, not whether relevant items of each group had equal chances."
-        )
+        sentences.append(NO_LABELS)
     if facts["relevant_share"] == 0:
         sentences.append(
             "No item counts as relevant, so quality, equal opportunity and equalized odds cannot be measured. Check "
@@ -176,9 +205,10 @@ def _limits(audit: Audit) -> list[str]:
     ]
     if rare and facts["queries"] > 1:
         least = min(rare, key=lambda finding: finding.interval.queries)
+        number = least.interval.queries
+        lists = "1 query has" if number == 1 else f"{number} queries have"
         sentences.append(
-            f"Only {least.interval.queries} queries have an item of the rarest group for the "
-            f"{TITLES[least.measure]}; its intervals are rough."
+            f"Only {lists} an item of the rarest group for the {TITLES[least.measure]}; its intervals are rough."
         )
     swallowed = [k for k in audit.ks if audit.facts["whole_lists"][k] >= 0.5]
     if swallowed:
@@ -192,10 +222,14 @@ def _limits(audit: Audit) -> list[str]:
             f"{facts['unknown_group_share']:.0%} of the items have no group label: they are ranked, but count in no "
             "gap. If labels are missing more often in one group, the gaps may be off."
         )
+    if facts["queries"] > 1:
+        sentences.append(
+            f"Each interval is for one number alone: about {100 * (1 - audit.confidence):.3g}% of such intervals miss."
+        )
+    fair = ", or whether the labels are fair" if audit.labelled else ""
     sentences.append(
-        f"Each interval is for one number alone: {1 - audit.confidence:.0%} of such intervals miss. The "
-        "audit is about the items listed here. It does not cover items that never came into a list, why scores differ, "
-        "or whether the labels are fair."
+        "The audit is about the items listed here. It does not cover items that never came into a list, or why scores "
+        f"differ{fair}."
     )
     return sentences
 
@@ -203,11 +237,16 @@ def _limits(audit: Audit) -> list[str]:
 def _next(audit: Audit) -> list[str]:
     verdict = audit.verdict
     if verdict["within_query"] == "uneven":
-        cost = "dp" if not audit.labelled else "eop"
+        best = by_clearness(audit.pairs, "within_query")[0]
+        notion = NOTION_OF[best.measure]
+        # the queries are those that weigh in the pooled gap, which may be that of the other group
+        along = audit.influences and best.pooled.difference > 0
+        look = "look at the queries that weigh most, below; " if along else ""
+        rows = "rows with features" + ("" if audit.facts["relevant_share"] else " and relevance labels")
         return [
-            "What now: look at the queries that weigh most, below; see what a more even ranking costs with "
-            f"`evenrank train --notion {cost}` on rows with features, or with rankings that see the group: offsets "
-            f"per group (`evenrank train --method offset --notion {cost}`) or `evenrank rank --method fastar`; "
+            f"What now: {look}see what a more even ranking costs with `evenrank train --notion {notion}` on {rows}, "
+            "or with rankings that see the group: offsets per group "
+            f"(`evenrank train --method offset --notion {notion}`) or `evenrank rank --method fastar`; "
             "then compare with `evenrank audit --compare`.",
             CAUTION,
         ]
@@ -234,23 +273,38 @@ def _next(audit: Audit) -> list[str]:
 def _plan(audit: Audit) -> str:
     """Say what these data could have noticed, for the pair of groups that they know best."""
     numbers = {category.category: category.number for category in audit.categories}
-    decided = {(f"{pair.measure}@{pair.k}", pair.a, pair.b) for pair in audit.pairs if pair.within_query.decidable}
+    decided = {
+        (f"{pair.measure}@{pair.k}", pair.a, pair.b): _largest_gap(pair)
+        for pair in audit.pairs
+        if pair.within_query.decidable
+    }
     plans = [
-        plan for plan in audit.plans if 0 < plan.smallest_gap < 1 and (plan.measure, plan.group, plan.other) in decided
+        plan for plan in audit.plans if 0 < plan.smallest_gap < decided.get((plan.measure, plan.group, plan.other), 0.0)
     ]
     if not plans:
-        return ""
+        return MORE_ITEMS if audit.facts["recurring_items"] and decided and not audit.plans else ""
+    compared = len(audit.facts["groups"])
     best = max(plans, key=lambda plan: min(numbers[plan.group], numbers[plan.other]))
     measure, k = MeasureAt.of(best.measure)
-    pair = f" between {quoted(best.group)} and {quoted(best.other)}" if len(numbers) > 2 else ""
-    others = "; smaller groups need more" if len(numbers) > 2 else ""
+    pair = f" between {quoted(best.group)} and {quoted(best.other)}" if compared > 2 else ""
+    others = "; smaller groups need more" if compared > 2 else ""
     sentence = (
         f"What now: with a probability of {best.power:.0%}, these queries would show a {TITLES[measure]} within queries"
         f"{pair} of {best.smallest_gap:.3f} at k = {k}, looked at alone"
     )
-    if best.queries_needed is None or best.queries_needed <= best.queries:
+    possible = decided[best.measure, best.group, best.other]
+    if best.queries_needed is None or best.queries_needed <= best.queries or best.gap > possible:
         return f"{sentence}{others}."
     return (
         f"{sentence}; to notice one of {best.gap:g}, about {best.queries_needed:,} queries like these are needed"
         f"{others}. Collect them before calling these rankings even or uneven."
     )
+
+
+def _largest_gap(pair: Pair) -> float:
+    """Give the largest gap within queries that the places of these lists allow: all of them to one group."""
+    difference = pair.within_query.difference
+    if not difference:
+        return 1.0
+    weight = (pair.observed - pair.expected) / difference
+    return min(1.0, max(pair.expected, pair.together - pair.expected) / weight)

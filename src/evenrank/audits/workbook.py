@@ -45,6 +45,7 @@ def sheets(audits: Mapping[str, Audit], made: Mapping[str, Any] | None = None) -
         "tests": tidy_table(audits).to_dicts() if any(audit.pairs for audit in audits.values()) else [],
         "rates": _each(audits, lambda audit: audit.to_dict()["rates"]),
         "measures": _each(audits, lambda audit: audit.frame().to_dicts()),
+        "shares": _each(audits, lambda audit: audit.to_dict()["shares"]),
         "certified": _each(audits, lambda audit: audit.to_dict()["certified"]),
         "queries": _each(audits, lambda audit: map(asdict, audit.influences)),
         "compared": _each(audits, lambda audit: map(_without_pairs, audit.comparison)),
@@ -82,9 +83,14 @@ def _about(audits: Mapping[str, Audit], made: Mapping[str, Any]) -> Rows:
             **{f"four-fifths rule at k = {k}": verdict for k, verdict in audit.four_fifths().items()},
         }
         rows += [{"attribute": name, "name": key, "value": value} for key, value in facts.items()]
+    return rows + [{"attribute": "", **row} for row in made_rows(made)]
+
+
+def made_rows(made: Mapping[str, Any]) -> Rows:
+    """List how the numbers were made, a fact per row."""
     files = [(f"SHA-256 of {file['name']}", file["sha256"]) for file in made.get("files", ())]
     others = [(key, value) for key, value in made.items() if key != "files"]
-    return rows + [{"attribute": "", "name": key, "value": value} for key, value in [*files, *others]]
+    return [{"name": key, "value": value} for key, value in [*files, *others]]
 
 
 def workbook(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> bytes:

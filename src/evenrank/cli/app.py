@@ -47,11 +47,8 @@ def _top(
         raise typer.Exit
 
 
-COMMANDS = (
-    *(demo, audit, monitor, train, rank, export, sweep, select, report, bench),
-    *(methods, measures, bound, reproduce),
-)
-for command in COMMANDS:
+ON_ROWS = (demo, audit, monitor, train, rank, export, sweep, select, report, bench)
+for command in (*ON_ROWS, methods, measures, bound, reproduce):
     app.command()(guarded(command))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,23 +10,19 @@ import typer
 from numpy.typing import NDArray
 
 import evenrank as er
-from evenrank.audits.audit import GAPS, RATIO, UNLABELLED, Audit
-from evenrank.audits.layout import made_as
+from evenrank.audits.audit import RATIO, UNLABELLED, Audit
 from evenrank.audits.tables import tidy_table
 from evenrank.audits.workbook import sheets, workbook
-from evenrank.checks import choose
-from evenrank.cli import common, options, process, show
+from evenrank.cli import audit_output, common, options, process, standards
+from evenrank.cli.audit_output import FORMATS
 from evenrank.cli.guard import Output
-from evenrank.cli.provenance import provenance
+from evenrank.cli.limits import exceeded, limit_of
 from evenrank.cli.spool import title_of
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, one_line
-from evenrank.extras import require
-from evenrank.io.files import write_whole
 from evenrank.io.registry import format_of
-from evenrank.measures import parse_measure
 
-FORMATS = {"text": ".txt", "json": ".json", "md": ".md", "html": ".html", "csv": ".csv", "xlsx": ".xlsx"}
+CUTS = "1,3,5,10"
 MANY_NUMBERS = 100  # as group labels, from which a column is taken for a quantity
 
 
@@ -51,12 +45,17 @@ def audit(
         typer.Option("--rank", help="Column of the rank, 1 first, instead of scores.", rich_help_panel=options.COLUMNS),
     ] = None,
     threshold: options.Threshold = 1.0,
-    k: options.Ks = "1,3,5,10",
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "--k", help=f"Cut-offs, comma-separated; with --standard, the places that are selected.  [default: {CUTS}]"
+        ),
+    ] = None,
     confidence: Annotated[
         float, options.numeric("--confidence", help="Confidence of the intervals and bounds.")
     ] = 0.95,
     no_relevance: Annotated[
-        bool, typer.Option("--no-relevance", help="The log has no labels: demographic parity and exposure only.")
+        bool, typer.Option("--no-relevance", help="The log has no labels: no equal opportunity, odds or quality.")
     ] = False,
     compare: Annotated[
         Path | None, typer.Option(help="Other scores of the same queries and items, to be compared with these.")
@@ -102,26 +101,37 @@ def audit(
     input_format: options.InputFormat = None,
     header: options.Header = True,
     as_json: options.Json = False,
+    standard: standards.Standard = None,
+    sex: standards.Sex = None,
+    race: standards.Race = None,
+    person: standards.Person = None,
+    rate: standards.Rate = None,
+    reduce: standards.Reduce = None,
+    unknown: standards.Unknown = None,
 ) -> None:
     """Say how evenly rankings treat the groups, in whose favour and how sure. Needs scores or ranks, no model."""
-    shape = _output_format(format, out, as_json)
-    if shape == "xlsx":
-        if out is None:
-            raise ConfigError("--format xlsx makes a workbook, which must go to a file; got none. Name it with -o.")
-        require("xlsxwriter")  # before the work, not after it
-    limits = [_limit(text) for text in fail_over or []]
+    shape = audit_output.shape_of(format, out, as_json)
+    settings: dict[str, Any] = {"query": query, "item": item, "score": rank or score, "format": input_format}
+    settings["header"] = header
+    form = standards.Form(standard, sex, race, person, rate, reduce, unknown)
+    if standard is not None:
+        form.refuse(group=group, compare=compare, fail_over=fail_over, cluster=cluster, min_count=min_count)
+        form.refuse(qrels=qrels, groups=groups)
+        report = form.audit(file, settings, k=k, rank=rank, min_share=min_share, confidence=confidence)
+        standards.write(report, shape, out, file)
+        return
+    form.refuse_without_standard()
+    limits = [limit_of(text) for text in fail_over or []]
     trec = (input_format or format_of(file)) == "trec"
     if trec and group is not None:
         raise ConfigError(f"--group must not be given for a TREC run; got {group[0]!r}. Its groups come from --groups.")
     labelled = not no_relevance and not (trec and qrels is None)
-    ks = sorted({*options.cut_offs(k), *(limit.k for limit in limits)})
+    ks = sorted({*options.cut_offs(k or CUTS), *(limit.k for limit in limits)})
     for limit in limits:
         if not labelled and limit.measure not in (*UNLABELLED, RATIO):
             raise ConfigError(
                 f"--fail-over {limit.text}: {limit.measure} needs relevance labels, and the log has none."
             )
-    settings: dict[str, Any] = {"query": query, "item": item, "score": rank or score, "format": input_format}
-    settings["header"] = header
     settings["qrels"] = qrels
     advice = {
         "relevance": "Name the right column with --relevance, or pass --no-relevance if the log has none.",
@@ -173,11 +183,12 @@ def audit(
     if no_examples:
         audits = {name: report.without_examples() for name, report in audits.items()}
     read_files = [*file, *(path for path in (compare, qrels, groups) if path is not None)]
-    _give(audits, shape, out, file, provenance(read_files) if out is not None or shape in ("json", "html") else {})
-    over = [text for name, report in audits.items() for text in _over(report, limits, name if len(audits) > 1 else "")]
-    for text in over:
+    _give(audits, shape, out, file, audit_output.made_for(shape, out, read_files))
+    several = len(audits) > 1
+    failures = [text for name, part in audits.items() for text in exceeded(part, limits, name if several else "")]
+    for text in failures:
         process.say(one_line(text))
-    if over:
+    if failures:
         raise typer.Exit(1)
 
 
@@ -186,18 +197,6 @@ def intersection(grouped: list[RankingData]) -> RankingData:
     labels = [data.to_caller(np.array([*map(str, data.group_names), None], object)[data.group]) for data in grouped]
     joined = [None if None in row else " & ".join(row) for row in zip(*labels, strict=True)]
     return grouped[0].with_group(np.array(joined, object))
-
-
-def _output_format(format: str | None, out: Path | None, as_json: bool) -> str:
-    if format is not None:
-        choose(format, FORMATS, what="--format")
-        if as_json and format != "json":
-            raise ConfigError(f"--json and --format {format} ask for different outputs; give one of them.")
-        return format
-    if as_json:
-        return "json"
-    by_suffix = {suffix: name for name, suffix in FORMATS.items()}
-    return by_suffix.get(out.suffix.lower(), "text") if out is not None else "text"
 
 
 def _question_numbers(data: RankingData, file: list[Path], column: str) -> None:
@@ -216,50 +215,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What --fail-over asks of one measure.
-
-    Attributes
-    ----------
-    measure : str
-        A gap, which fails above the limit, or "four_fifths", which fails below it.
-    k : int
-        The cut-off.
-    value : float
-        The limit.
-    text : str
-        As it was written.
-    """
-
-    measure: str
-    k: int
-    value: float
-    text: str
-
-    @property
-    def ratio(self) -> bool:
-        """Whether it fails below."""
-        return self.measure == RATIO
-
-
-def _limit(text: str) -> Limit:
-    """The measure, k and limit of "eop@10=0.05"."""
-    name, equals, value = text.partition("=")
-    measure, k, _ = parse_measure(name.replace("dp_ratio@", f"{RATIO}@", 1))
-    try:
-        limit = float(value)
-    except ValueError:
-        limit = -1.0
-    if not equals or not 0 <= limit <= 1:
-        raise ConfigError(f"--fail-over must be a gap and a limit from 0 to 1, as eop@10=0.05; got {text!r}.")
-    if measure.name not in (*GAPS, RATIO) or k is None:
-        raise ConfigError(
-            f"--fail-over must name one of {', '.join(GAPS)}, {RATIO} (or dp_ratio) with a cut-off; got {text!r}."
-        )
-    return Limit(measure.name, k, limit, text)
 
 
 def _scores(data: RankingData, column: str, rank: str | None) -> NDArray[Any]:
@@ -293,49 +248,22 @@ def _keys(data: RankingData, file: Path) -> list[tuple[str, str]]:
 
 
 def _give(audits: dict[str, Audit], shape: str, out: Path | None, file: list[Path], made: dict[str, Any]) -> None:
-    if shape == "xlsx" and out is not None:
-        write_whole(out, workbook(sheets(audits, made)))
-        show.line(f"The audit: {out}")
-        return
     several = len(audits) > 1
     titles = {name: one_line(f"Audit of {title_of(file[0])}" + (f" by {name}" if several else "")) for name in audits}
-    if shape == "json":
+    content: str | bytes
+    if shape == "xlsx":
+        content = workbook(sheets(audits, made))
+    elif shape == "json":
         plain = {name: report.to_dict() for name, report in audits.items()}
         whole = {"attributes": plain} if several else next(iter(plain.values()))
-        text = common.as_json(whole | {"provenance": made}) + "\n"
+        content = common.as_json(whole | {"provenance": made}) + "\n"
     elif shape == "csv":
-        text = tidy_table(audits).write_csv()
+        content = tidy_table(audits).write_csv()
     elif shape == "html":
-        text = er.audit_page([(titles[name], report) for name, report in audits.items()], made=made)
+        content = er.audit_page([(titles[name], report) for name, report in audits.items()], made=made)
     else:
-        text = "\n".join(
+        content = "\n".join(
             report.markdown(titles[name]) if shape == "md" else report.text(titles[name])
             for name, report in audits.items()
         )
-        if out is not None:  # what is printed depends on the rows alone
-            text += made_as(made, markdown=shape == "md")
-    if out is None:
-        sys.stdout.write(text)
-        return
-    write_whole(out, text)
-    show.line(f"The audit: {out}")
-
-
-def _over(report: Audit, limits: list[Limit], attribute: str) -> list[str]:
-    failures = []
-    for limit in limits:
-        interval = next(gap.interval for gap in report.find(limit.measure) if gap.k == limit.k)
-        where = f" (by {attribute})" if attribute else ""
-        name = "the lowest rate over the highest" if limit.ratio else limit.measure
-        if np.isnan(interval.low):
-            raise DataError(
-                f"--fail-over {limit.text}{where}: {name} at {limit.k} cannot be judged on these rows; it has no "
-                "interval."
-            )
-        if interval.high < limit.value if limit.ratio else interval.low > limit.value:
-            failures.append(
-                f"{limit.text}{where} fails: {name} at {limit.k} is {interval.estimate:.3f}, {report.confidence:.0%} "
-                f"interval {interval.low:.3f} to {interval.high:.3f}, significantly "
-                f"{'below' if limit.ratio else 'above'} {limit.value:g}."
-            )
-    return failures
+    audit_output.give(content, shape, out, made)

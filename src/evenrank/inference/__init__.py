@@ -4,6 +4,7 @@ Everything is computed from counts and sums per list (`Lists`) and, where items 
 """
 
 from evenrank.inference.family import adjusted
+from evenrank.inference.fisher import fisher, standard_deviations
 from evenrank.inference.lists import ItemSums, Lists, Residuals
 from evenrank.inference.pooled import Pooled, pooled
 from evenrank.inference.rates import PairScore, Rate
@@ -20,8 +21,10 @@ __all__ = [
     "Residuals",
     "Within",
     "adjusted",
+    "fisher",
     "four_fifths",
     "pooled",
     "ratio_rule",
+    "standard_deviations",
     "within",
 ]

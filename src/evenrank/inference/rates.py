@@ -160,7 +160,7 @@ class PairScore:
         if not min(self.n):
             return "One of the groups has no rows at stake."
         if min(self.freedoms) < 0.5:
-            return "The rows of one group come from one cluster, and one cluster says nothing about others."
+            return "The rows of one group come from one query or cluster, and one says nothing about others."
         if sum(self.x) in (0, sum(self.n)):
             return "No row is selected." if not sum(self.x) else "Every row is selected."
         return ""

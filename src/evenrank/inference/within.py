@@ -29,6 +29,12 @@ ENOUGH = 25.0  # variance of the number selected from which a normal law will do
 NEAR = 10.0  # selections from the smallest or largest possible number, within which it will not
 
 
+ALIKE = (
+    "In every list with both groups, all rows are treated alike: all are selected, or none, or their scores are tied."
+)
+ONE_CLUSTER = "All of it comes from one query or cluster, and one says nothing about others."
+
+
 @dataclass(frozen=True, eq=False)
 class Within:
     """The difference between two groups in the lists where they meet.
@@ -134,10 +140,10 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
     if not total_weight:
         return replace(nothing, reason="No list holds rows of both groups.")
     if not nothing.lists:
-        return replace(nothing, reason="In every list with both groups, all rows are treated alike.")
+        return replace(nothing, reason=ALIKE)
     freedom = min(cluster_freedom(each.sums(variance), each.sums(weight)) for each in clusterings)
     if nothing.clusters < 2 or freedom < 0.5:
-        return replace(nothing, reason="All of it comes from one cluster, and one cluster says nothing about others.")
+        return replace(nothing, reason=ONE_CLUSTER)
     large, item_variance = _large(lists, nothing, confidence, freedom, items)
     why = _small(lists, bearing)
     exact = None
@@ -147,7 +153,7 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
     leaning = few_leaning(clusterings, variance) if _few(lists) else 0
     if leaning:
         reason = (
-            f"Few are selected, and they come from {leaning} clusters of several lists, which may lean by themselves."
+            f"The sample is small and comes from {leaning} clusters of several lists, which may lean by themselves."
         )
         return replace(result, decidable=False, reason=reason)
     alone = 0

@@ -11,8 +11,9 @@ from typing import Any
 from evenrank.audits.audit import Audit, audit
 from evenrank.audits.method_words import families, made_facts, methods_used
 from evenrank.audits.notable import Tally
-from evenrank.audits.pair_words import count, notions_and_cuts, untold_pairs
-from evenrank.audits.sections import Section, further_sections, summary
+from evenrank.audits.pair_words import count, is_cut, notions_and_cuts, untold_pairs
+from evenrank.audits.section import Section
+from evenrank.audits.sections import further_sections, summary
 from evenrank.audits.words import told
 from evenrank.page.audit_forests import decomposition, rates, ratios, within_queries
 from evenrank.page.curve import curve
@@ -123,8 +124,7 @@ def _section(section: Section) -> dict[str, Any]:
 
 def _untold(audit: Audit) -> Table | None:
     """Each pair that cannot be told within queries, with its counts and the reason."""
-    cut = [k for k in audit.ks if audit.facts["whole_lists"][k] < 1]
-    closed = [pair for pair in audit.pairs if not pair.within_query.decidable and pair.k in cut]
+    closed = [pair for pair in audit.pairs if not pair.within_query.decidable and is_cut(audit, pair)]
     rows = []
     for pairs in untold_pairs(closed):
         pair = max(pairs, key=lambda pair: pair.count_a + pair.count_b)

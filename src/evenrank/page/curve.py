@@ -68,7 +68,7 @@ def curve(audit: Audit) -> dict[str, Any] | None:
         "left_out": len(counts) - len(shown) if len(counts) > len(shown) else 0,
         "table": Table(
             "Shares of places by group",
-            ("group", "of all rows", *(f"places {p.places}" for p in parts)),
+            ("group", "of the items", *(f"places {p.places}" for p in parts)),
             [*rows, items],
         ),
     }
