@@ -76,7 +76,7 @@ def list_shares(summary: Summary, cut: int) -> dict[str, NDArray[np.float64]]:
         items = table(summary.count[cells])
         top, exposure = (table(summary.sums[value, cut, cells]) for value in (0, 1))
         target = divide(items, items.sum(axis=1, keepdims=True))
-        lowest, highest = extremes(skew((top / places[start:stop, None]).T[None], target.T, 1))
+        lowest, highest = extremes(skew(top.T, places[start:stop], target.T))
         for name, values in zip(SHARES, (awrf(exposure, target), highest, lowest), strict=True):
             out[name][start:stop] = values
     return out
