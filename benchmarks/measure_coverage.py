@@ -12,7 +12,6 @@ where it was stopped. ``--table`` prints the table of what there is.
 
 from __future__ import annotations
 
-import argparse
 import json
 import warnings
 from collections import defaultdict
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+import common
 import evenrank as er
 from evenrank.intervals import intervals
 from evenrank.measures import MEASURES, ask
@@ -144,7 +144,7 @@ def lines(file: Path) -> list[dict]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
 
 
-def table(file: Path) -> None:
+def show(file: Path) -> None:
     """Print the share of intervals that cover the truth, in per cent, analytic / bootstrap."""
     truths = {line["design"]: line["truth"] for line in lines(file) if "truth" in line}
     covered: dict[tuple[str, str, int], list[list[float]]] = defaultdict(list)
@@ -155,8 +155,7 @@ def table(file: Path) -> None:
             hits = [np.nan if np.isnan(low) else low - rounding <= value <= high + rounding for low, high in ends]
             covered[name, line["design"], line["queries"]].append([float(hit) for hit in hits])
     settings = [(design, queries) for design in DESIGNS for queries in SIZES]
-    print("| measure | " + " | ".join(f"{design}, {queries}" for design, queries in settings) + " |")
-    print("|---" * (len(settings) + 1) + "|")
+    rows = []
     for name in names():
         cells = []
         for setting in settings:
@@ -165,17 +164,23 @@ def table(file: Path) -> None:
                 warnings.simplefilter("ignore")
                 shares = 100 * np.nanmean(hits, axis=0)
             cells.append(" / ".join("none" if np.isnan(share) else f"{share:.1f}" for share in shares))
-        print(f"| `{name}` | " + " | ".join(cells) + " |")
-    print(f"\n{min(map(len, covered.values()), default=0)} data sets per cell")
+        rows.append([name, *cells])
+    common.table(["measure", *(f"{design}, {queries}" for design, queries in settings)], rows)
+    common.note(f"{min(map(len, covered.values()), default=0)} data sets per cell")
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+def main() -> None:
+    parser = common.parser(__doc__)
     parser.add_argument("--file", type=Path, default=Path("measure_coverage.jsonl"))
     parser.add_argument("--sets", type=int, default=400)
     parser.add_argument("--table", action="store_true")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", er.DataWarning)
+    common.start("Coverage of nominal 95 % intervals, in per cent, analytic / bootstrap", ["scipy"], threads=1)
     if not chosen.table:
-        run(chosen.file, chosen.sets)
-    table(chosen.file)
+        run(chosen.file, 20 if chosen.quick else chosen.sets)
+    show(chosen.file)
+
+
+if __name__ == "__main__":
+    main()

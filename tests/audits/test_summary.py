@@ -167,7 +167,7 @@ def test_what_does_not_fit_is_refused():
         Summary.of(scores, data, [1], cluster=np.arange(data.n_rows))
     with pytest.raises(er.ConfigError, match="needs scores and data, or a summary"):
         er.audit(scores)
-    with pytest.raises(er.ConfigError, match="a summary has no rows"):
+    with pytest.raises(er.ConfigError, match="need rows; a summary has none"):
         er.audit(summary, against=scores)
 
 

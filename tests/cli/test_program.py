@@ -40,7 +40,10 @@ RUN = ["--solver", "--scale", "--set", "--jobs", "--examples"]
 TITLES = ["--query-title", "--item-title"]
 OPTIONS = {
     "demo": ["--group", "--k", "--solver", "--seed", "--out", "--json"],
-    "audit": [*JUDGE, *DESIGN, "--score", "--rank", "--no-relevance", "--qrels", "--groups", *ROWS],
+    "audit": [
+        *(*JUDGE, *DESIGN, "--score", "--rank", "--no-relevance", "--qrels", "--groups", *ROWS),
+        *("--standard", "--sex", "--race", "--person", "--rate", "--reduce", "--unknown"),
+    ],
     "train": ["--out", "--score", *FIT, *ROWS],
     "rank": ["--model", "--out", "--top", *RERANK, "--score", "--query", "--item", "--relevance", "--group", *END],
     "export": [

@@ -172,9 +172,6 @@ def test_max_violation_says_what_it_needs() -> None:
         er.FairLinearRanker("dp", max_violation=-0.1).fit(data)
     with pytest.raises(ConfigError, match=r"max_violation=0\.1 needs groups"):
         er.FairLinearRanker("dp", max_violation=0.1).fit(data.with_group(None))
-    own = er.Notion("own", lambda rows: [rows.relevant])
-    with pytest.raises(ConfigError, match="set alpha for the notion 'own'"):
-        er.FairLinearRanker(own, max_violation=0.1).fit(data)
 
 
 def test_alpha_is_reported_where_it_was_given() -> None:

@@ -307,4 +307,5 @@ def _largest_gap(pair: Pair) -> float:
     if not difference:
         return 1.0
     weight = (pair.observed - pair.expected) / difference
-    return min(1.0, max(pair.expected, pair.together - pair.expected) / weight)
+    largest = max(pair.expected, pair.together - pair.expected)
+    return min(1.0, largest / weight) if weight > 0 else 1.0

@@ -41,7 +41,9 @@ def chances(p: tuple[float, ...], k: int) -> Floats:
     """
     size = k + 1
     ways = np.array([[float(comb(s, x)) for x in range(size)] for s in range(size)])
-    out = p[0] ** np.arange(size)
+    # Python's own powers: numpy's differ in the last digit from one processor to another, and a probability may equal
+    # the significance.
+    out = np.array([p[0] ** s for s in range(size)])
     for share in p[1:]:
         # Of s items x are of this group, in any of so many ways, and the others as before.
         terms = np.zeros((size, *out.shape[1:], size))
