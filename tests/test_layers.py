@@ -17,7 +17,7 @@ _SPEC.loader.exec_module(graph)
 
 LAYERS = [
     {"errors"},
-    {"extras", "checks", "progress", "quiet", "wording", "rounding", "discounts"},
+    {"extras", "checks", "progress", "quiet", "threads", "wording", "rounding", "discounts"},
     {"row_checks", "labels", "categories", "frame_columns", "rows", "data", "ranking", "centering"},
     {"contrasts", "notions", "losses", "targets"},
     {"measures", "design_columns", "moments"},

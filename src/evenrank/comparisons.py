@@ -32,6 +32,7 @@ from evenrank.notions import Notion
 from evenrank.rounding import beyond_rounding, rounding
 from evenrank.spread import Clustered, Spread, Tests, cluster_codes, pair_functions
 from evenrank.statistic import RankedQueries
+from evenrank.threads import one_thread
 from evenrank.wording import quoted
 
 
@@ -138,6 +139,7 @@ class Comparison:
         return asdict(self) | {"pairs": pairs}
 
 
+@one_thread()
 def compare(
     a: ArrayLike,
     b: ArrayLike,

@@ -28,6 +28,7 @@ from evenrank.jackknife import parts_of, recomputed, spread_of
 from evenrank.measures import Asked, MeasureLike, ask
 from evenrank.query_sums import resampled_ratios
 from evenrank.statistic import RankedQueries
+from evenrank.threads import one_thread
 
 __all__ = [
     "FEW",
@@ -110,6 +111,7 @@ def interval(
     )[0]
 
 
+@one_thread()
 def intervals(
     scores: ArrayLike,
     data: RankingData,

@@ -26,6 +26,7 @@ from evenrank.errors import ConfigError
 from evenrank.measures import MeasureLike, ask
 from evenrank.spread import Array, cluster_codes
 from evenrank.statistic import RankedQueries
+from evenrank.threads import one_thread
 from evenrank.wording import quoted
 
 SCOPES = ("within", "pooled")
@@ -259,6 +260,7 @@ def _smallest(precision: Precision, power: float, alpha: float) -> float:
     return high
 
 
+@one_thread()
 def noticeable(
     scores: ArrayLike,
     data: RankingData,

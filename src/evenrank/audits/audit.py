@@ -22,6 +22,7 @@ from evenrank.errors import ConfigError, DataError
 from evenrank.intervals import METHODS, REPLICATES, Interval, check_confidence, intervals
 from evenrank.measures import MeasureLike
 from evenrank.planning import Noticeable
+from evenrank.threads import one_thread
 
 __all__ = ["GAPS", "QUALITY", "RATIO", "UNLABELLED", "Audit", "audit"]
 HELD = 3 << 26  # bytes of sums that are worked on at a time
@@ -247,6 +248,7 @@ class Audit:
         return self.text()
 
 
+@one_thread()
 def audit(
     scores: ArrayLike | Summary,
     data: RankingData | None = None,

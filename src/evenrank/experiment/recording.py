@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evenrank.errors import DataWarning
+from evenrank.threads import one_thread
 
 
 def recorded(block: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -29,10 +30,8 @@ def recorded(block: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     dict
         The block, its results, the seconds it took and its warnings.
     """
-    from threadpoolctl import threadpool_limits
-
     began = time.perf_counter()
-    with _whole(), warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+    with _whole(), warnings.catch_warnings(record=True) as caught, one_thread():
         # One thread: the same numbers whatever else runs, and blocks run in parallel instead.
         warnings.simplefilter("always", DataWarning)
         results = work()
