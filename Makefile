@@ -4,15 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-KERNELS := Haswell:1 Prescott:1 Nehalem:2 $(if $(shell grep -m1 -o avx512f /proc/cpuinfo 2>/dev/null),SkylakeX:1)
-
 .PHONY: demo test test-kernels test-oldest test-wheel test-extras test-mlflow test-browser test-fresh fuzz lint bench constraints clean
 
 demo: $(VENV)/.demo
 	$(BIN)/evenrank demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m "not extras and not browser and not wheel"
+	$(BIN)/python -m pytest -n 2 -m "not extras and not browser and not wheel and not processors"
 
 # Builds wheel and sdist, and tries each alone, in a clean environment without extras and away from the source.
 test-wheel: $(VENV)/.dev
@@ -26,18 +24,18 @@ test-wheel: $(VENV)/.dev
 		(cd $(VENV)-wheel && $$kind/bin/python -m pytest -q -m wheel -c $(CURDIR)/tests/wheel/pytest.ini $(CURDIR)/tests/wheel); \
 	done
 
-# The numeric tests as other processors add: a kernel of OpenBLAS and its number of threads. tests/conftest.py stops the
-# run unless numpy's OpenBLAS and scipy's have both taken them.
+# The numeric tests as other processors compute, each with the last digits of its BLAS, numpy and C library and with one
+# or two threads (tools/as_processor.py); tests/conftest.py stops the run unless the libraries have taken them. Then the
+# same questions to all of them, whose answers must agree.
 test-kernels: $(VENV)/.dev
-	@for pair in $(KERNELS); do \
-		echo "OPENBLAS_CORETYPE=$${pair%:*} OPENBLAS_NUM_THREADS=$${pair#*:}"; \
-		OPENBLAS_CORETYPE=$${pair%:*} OPENBLAS_NUM_THREADS=$${pair#*:} OMP_NUM_THREADS=$${pair#*:} \
-		$(BIN)/python -m pytest -q -n 2 -m "numeric and not extras" tests || exit 1; \
+	@for one in $$($(BIN)/python tools/as_processor.py); do \
+		$(BIN)/python tools/as_processor.py $$one $(BIN)/python -m pytest -q -n 2 -m "numeric and not extras" tests || exit 1; \
 	done
+	$(BIN)/python -m pytest -q -m processors tests/processors
 
 # The core with the oldest versions of all that pyproject.toml allows.
 test-oldest: $(VENV)-oldest/.done
-	$(VENV)-oldest/bin/python -m pytest -n 2 -m "not extras and not browser" tests/test_*.py tests/linear tests/rankers tests/rerankers tests/io tests/datasets
+	$(VENV)-oldest/bin/python -m pytest -n 2 -m "not extras and not browser and not processors" tests/test_*.py tests/linear tests/rankers tests/rerankers tests/io tests/datasets
 
 test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -n 2 -m extras tests/extras
@@ -58,7 +56,7 @@ test-browser: $(VENV)/.browser
 # that it says the same of the same code. A failure prints what repeats it.
 test-fresh: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=fresh EVENRANK_FUZZ_SEED=$$(date +%s) $(BIN)/python -m pytest -n 2 \
-		-m "(hypothesis or fuzz) and not extras and not browser and not wheel" tests
+		-m "(hypothesis or fuzz) and not extras and not browser and not wheel and not processors" tests
 
 # Hostile files against independent parsers; N cases per target. SEED, TARGET and CASE repeat what a run has shown.
 N ?= 20000

@@ -33,7 +33,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Where a kernel is asked for, stop unless every OpenBLAS (numpy and scipy bring one each) has taken it."""
+    """Where a processor is asked for, stop unless numpy and every OpenBLAS (numpy and scipy bring one each) are its."""
+    _refuse_features()
     kernel = os.environ.get("OPENBLAS_CORETYPE")
     if not kernel:
         return
@@ -51,6 +52,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     ]
     if not taken or set(taken) != {(kernel.lower(), threads)}:
         pytest.exit(f"OPENBLAS_CORETYPE={kernel} with {threads} threads was asked for; OpenBLAS runs {taken}", 3)
+
+
+def _refuse_features() -> None:
+    """Stop where numpy's loops use what they were told to do without."""
+    from numpy._core._multiarray_umath import __cpu_features__
+
+    off = os.environ.get("NPY_DISABLE_CPU_FEATURES", "").split()
+    if used := [name for name in off if __cpu_features__[name]]:
+        pytest.exit(f"numpy was told to do without {' '.join(used)}, and uses it", 3)
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ from evenrank.cell_rows import CellRows
 from evenrank.checks import check_number, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
+from evenrank.inference.students_t import beyond
 from evenrank.measures import MeasureLike, ask
 from evenrank.spread import Array, cluster_codes
 from evenrank.statistic import RankedQueries
@@ -128,7 +129,7 @@ class Precision:
         return min(self._power(gap, queries, alpha), self._power(-gap, queries, alpha))
 
     def _power(self, gap: float, queries: float, alpha: float) -> float:
-        from scipy.special import nctdtr, ndtr, stdtrit
+        from scipy.special import stdtrit
 
         times = queries / self.queries
         freedom = (self.freedom + 1) * times - 1
@@ -138,9 +139,7 @@ class Precision:
         if not error > 0:
             return 1.0
         limit, shift = float(-stdtrit(freedom, alpha / 2)), abs(gap) / error
-        power = 1 - nctdtr(freedom, shift, limit) + nctdtr(freedom, shift, -limit) if shift < 30 else np.nan
-        # Beyond what scipy computes, Student's t is the normal, or the gap is far from going unnoticed.
-        return float(power if np.isfinite(power) else ndtr(shift - limit) + ndtr(-shift - limit))
+        return beyond(freedom, shift, limit)
 
 
 def _by_cluster(

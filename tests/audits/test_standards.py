@@ -339,6 +339,23 @@ def test_what_cannot_be_done_is_said_in_one_line(settings, says):
     assert "\n" not in str(error.value)
 
 
+def test_ids_in_place_of_categories_are_refused():
+    # A thousand times a thousand intersections would fill the memory before the first was counted.
+    with pytest.raises(er.DataError, match=r"race \(who\): at most 1,000 categories .* found 1,001, such as \"0\""):
+        er.bias_audit(np.arange(1001.0), lists_of(1001), race={"who": [str(j) for j in range(1001)]}, k=5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_rates_have_the_same_reference_in_any_order_of_rows(seed):
+    # Chances of 1/3 and 2/3 add up to other last digits in another order; halves of people are rounded to even.
+    order = np.random.default_rng(seed).permutation(18)
+    query, sex = np.repeat(np.arange(6), 3)[order], np.tile(list("abc"), 6)[order]
+    data = er.RankingData.from_arrays(np.zeros((18, 0)), np.zeros(18), None, query)
+    (table,) = er.bias_audit(np.zeros(18), data, sex=sex, k=1).tables
+    assert table.highest == "a"
+    assert [row.fisher_p for row in table.categories] == [None, 1.0, 1.0]
+
+
 def test_the_tidy_table_has_each_category_once(example):
     frame = example.table()
     assert frame.height == sum(len(table.categories) for table in example.tables)

@@ -208,6 +208,7 @@ def test_queries_and_items_that_come_again_every_week(run, save):
         (["quiet.csv", "--time", "when", "--window", "year"], "window must be day, week, month"),
         (["quiet.csv", "--time", "when", "--reference", "zero"], "--reference must be a number of windows"),
         (["quiet.csv", "--time", "when", "--reference", "0"], "--reference must be a number of windows"),
+        (["quiet.csv", "--time", "when", "--reference", "a..b"], "must begin and end with windows or times; got 'a'"),
         (["quiet.csv", "--time", "when", "--measures", "mrr"], "a monitor watches"),
         (["quiet.csv", "--time", "when", "--question", "all"], "--question must be one of within, pooled, both"),
         (["quiet.csv", "--time", "when", "-o", "x.pdf"], "--out must end in .txt, .json, .html"),

@@ -78,3 +78,18 @@ def test_names_are_in_the_order_of_people() -> None:
     assert in_order(["w10", "w9", "w1"]) == ["w1", "w9", "w10"]
     assert in_order(["2026-10", "2026-9b", "2026-9"]) == ["2026-9", "2026-9b", "2026-10"]
     assert in_order([10, 9, -1]) == [-1, 9, 10]
+
+
+@pytest.mark.parametrize(
+    ("size", "time"),
+    [("3d", "0001-01-01"), ("1", "1e25"), ("1", "-1e300"), ("1e-9", "1e9"), ("6h", "1e17")],
+)
+def test_times_whose_window_has_no_name_are_refused(size: str, time: str) -> None:
+    with pytest.raises(er.DataError, match="row 1: time must be"):
+        Windows(size).keys(["20260101", time])
+
+
+def test_windows_of_large_numbers_have_names_of_their_own() -> None:
+    day = 86_400
+    assert labels(str(day), [1_767_225_600, 1_767_225_600 + day]) == ["1767225600", "1767312000"]
+    assert labels("0.1", [0.35, 0.75]) == ["0.3", "0.7"]

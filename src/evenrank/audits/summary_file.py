@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 
 from evenrank.audits.summary import QUALITY, VALUES, Summary
 from evenrank.errors import DataError
-from evenrank.io.files import unreadable, write_whole
+from evenrank.io.archives import load_archive
+from evenrank.io.files import write_whole
 
 FORMAT = "evenrank-summary"
 VERSION = 2
 ARRAYS = ("query_ids", "lengths", "relevant", "key", "count", "weight", "sums", "squares", "quality", "marks")
 ROWS = ("items", "first", "size")
 LABELS = (bool, int, float, str)
+MOST = 1e100  # what sums stay below
 
 
 def save(summary: Summary, path: str | PathLike[str]) -> None:
@@ -72,21 +74,17 @@ def load(path: str | PathLike[str]) -> Summary:
     DataError
         If the file is none, is damaged or is of a later version.
     """
+    refusal = "is no summary of an audit, or is damaged. Make it again."
+    arrays = load_archive(path, refusal)
     try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise unreadable(Path(path), error) from None
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            header = json.loads(str(archive["header"]))
-            version = header["version"] if header["format"] == FORMAT else None
-            arrays = {name: archive[name] for name in archive.files if name != "header"}
-    except Exception:  # a damaged archive raises errors of a dozen kinds
-        raise DataError(f"{path}: is no summary of an audit, or is damaged. Make it again.") from None
+        header = json.loads(str(arrays.pop("header")))
+        version = header["version"] if header["format"] == FORMAT else None
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise DataError(f"{path}: {refusal}") from None
     if version != VERSION:
         raise DataError(f"{path}: a summary of version {VERSION} is needed; got {version!r}. Make it again.")
     try:
-        if header["check"] != _digest(arrays):
+        if header["check"] != _digest(arrays) or not _plain(header):
             raise ValueError
         summary = Summary(
             ks=tuple(header["ks"]),
@@ -104,6 +102,15 @@ def load(path: str | PathLike[str]) -> Summary:
             f"{path}: the summary's parts do not fit together; the file is damaged. Make it again."
         ) from None
     return summary
+
+
+def _plain(header: dict[str, Any]) -> bool:
+    """Whether cut-offs are whole numbers, and groups and clusterings have names."""
+    return (
+        all(isinstance(k, int) and not isinstance(k, bool) and k > 0 for k in header["ks"])
+        and all(isinstance(name, LABELS) for name in header["groups"])
+        and all(isinstance(name, str) for name in header["clusters"])
+    )
 
 
 def _digest(arrays: dict[str, NDArray[Any]]) -> str:
@@ -125,6 +132,13 @@ def _sound(summary: Summary) -> bool:
         (len(QUALITY) if summary.labelled else 0, cuts, q): (summary.quality,),
     }
     if any(array.shape != shape for shape, arrays in shapes.items() for array in arrays):
+        return False
+    whole, real = (summary.lengths, summary.relevant, summary.key), (summary.count, summary.weight, summary.sums)
+    if not all(array.dtype.kind in "iu" and (array >= 0).all() for array in whole):
+        return False
+    if not all(array.dtype.kind == "f" and (np.abs(array) < MOST).all() for array in (*real, summary.squares)):
+        return False
+    if summary.quality.dtype.kind != "f" or summary.marks.dtype != np.uint64 or (summary.count < 0).any():
         return False
     rows = () if summary.items is None else (summary.items, summary.first, summary.size)
     width = 2 * summary.n_groups

@@ -51,8 +51,10 @@ def adjusted(z: ArrayLike, residuals: Sequence[Residuals], *, seed: int = 0) -> 
     count = len(size)
     left = count - np.arange(count)
     if count > 1:
-        matrix = correlation([residuals[i] for i in order])
-        draws = _draws(matrix, seed)
+        # Drawn in the order given: that of the deviates hangs on last digits where two are equal.
+        matrix = correlation(residuals)
+        draws = _draws(matrix, seed)[:, order]
+        matrix = matrix[np.ix_(order, order)]
         highest = np.maximum.accumulate(np.abs(draws[:, ::-1]), axis=1)[:, ::-1]
         steps = (highest >= size).mean(axis=0)  # how likely any of this and the smaller ones is as large
         rare = np.flatnonzero(steps < LIKELY)

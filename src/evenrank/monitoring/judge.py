@@ -98,7 +98,7 @@ def _roles(state: Monitor, reference: Any) -> tuple[list[str], Monitor]:
             raise ConfigError("the reference must have windows; its state is empty.")
         return [LOOK] * len(labels), reference
     if isinstance(reference, tuple | list):
-        ends = [state.rule.key(end) if end not in labels else state.windows[labels.index(end)].key for end in reference]
+        ends = [_end(state, labels, end) for end in reference]
         order = in_order([*(window.key for window in state.windows), *ends])
         low, high = (order.index(end) for end in ends)
         places = [order.index(window.key) for window in state.windows]
@@ -107,6 +107,16 @@ def _roles(state: Monitor, reference: Any) -> tuple[list[str], Monitor]:
         return [BEFORE if place < low else REFERENCE if place <= high else LOOK for place in places], state
     check_number(reference, "reference", least=1, whole=True)
     return [REFERENCE if j < reference else LOOK for j in range(len(labels))], state
+
+
+def _end(state: Monitor, labels: list[str], end: Any) -> Any:
+    """The key of the window that a reference begins or ends with, by its name or by a time in it."""
+    if end in labels:
+        return state.windows[labels.index(end)].key
+    try:
+        return state.rule.key(end)
+    except (ValueError, TypeError, OverflowError):
+        raise ConfigError(f"the reference must begin and end with windows or times; got {end!r}.") from None
 
 
 def _asked(state: Monitor, base: Monitor, questions: Sequence[str]) -> list[tuple[str, str, str, str]]:

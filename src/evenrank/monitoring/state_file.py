@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.errors import DataError, EvenrankError
-from evenrank.io.files import unreadable, write_whole
+from evenrank.io.archives import load_archive
+from evenrank.io.files import write_whole
 from evenrank.monitoring.monitor import Monitor, Window
 from evenrank.monitoring.series import BINS, COLUMNS, Series, Table
 from evenrank.monitoring.windows import PERIOD, in_order
@@ -23,6 +24,8 @@ FORMAT = "evenrank-monitor"
 VERSION = 1
 SETTINGS = ("measures", "window", "timezone", "k", "labelled", "items", "cluster_names")
 ARRAYS = ("key", "values", "ids")
+TYPES: dict[str, type] = {"str": str, "int": int}  # of the fields of a series
+MOST = 1e100  # what sums stay below
 
 
 def save(state: Monitor, path: str | PathLike[str]) -> None:
@@ -77,25 +80,22 @@ def load(path: str | PathLike[str]) -> Monitor:
     DataError
         If the file is none, is damaged or is of another version.
     """
+    refusal = "is no state of a monitor, or is damaged. Take a copy of it, or begin anew."
+    archive = load_archive(path, refusal)
     try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise unreadable(Path(path), error) from None
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            text, check = str(archive["header"]), str(archive["check"])
-            arrays = {name: archive[name] for name in ARRAYS}
+        text, check = str(archive["header"]), str(archive["check"])
+        arrays = {name: archive[name] for name in ARRAYS}
         header = json.loads(text)
         version = (header["version"], header["bins"]) if header["format"] == FORMAT else None
-    except Exception:  # a damaged archive raises errors of a dozen kinds
-        raise DataError(f"{path}: is no state of a monitor, or is damaged. Take a copy of it, or begin anew.") from None
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise DataError(f"{path}: {refusal}") from None
     if version != (VERSION, BINS):
         raise DataError(f"{path}: a state of version {VERSION} is needed; got {version}. Begin anew.")
     try:
         if check != _digest(text, arrays):
             raise ValueError
         return _state(header, arrays)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, EvenrankError):
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, EvenrankError):
         raise DataError(
             f"{path}: the state's parts do not fit together; the file is damaged. Take a copy of it, or begin anew."
         ) from None
@@ -110,6 +110,8 @@ def _state(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Monitor:
     ends = np.cumsum([0, *(window["lists"] for window in header["windows"])])
     key, values, ids = (arrays[name] for name in ARRAYS)
     series = tuple(Series(**one) for one in header["series"])
+    if any(type(getattr(one, field.name)) is not TYPES[str(field.type)] for one in series for field in fields(Series)):
+        raise ValueError
     width = len(header["windows"]) * BINS
     keys = [window["key"] for window in header["windows"]]
     kind = str if state.window == PERIOD else int
@@ -118,7 +120,8 @@ def _state(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Monitor:
         and values.dtype == np.float64
         and ids.dtype == np.uint64
         and values.shape == (len(key), COLUMNS)
-        and bool(np.isfinite(values).all())
+        and bool((np.abs(values) < MOST).all())
+        and bool((values[:, 1:] > -1e-6).all())  # numbers, variances and weights, but for rounding
         and bool((np.diff(key) > 0).all())
         and (not len(key) or (key[0] >= 0 and key[-1] < len(series) * width))
         and ends[-1] == len(ids)

@@ -28,6 +28,7 @@ MONDAY = date(1970, 1, 5).toordinal()  # weeks begin on Mondays
 # Numbers above these are milliseconds or microseconds, and not seconds, since 1970.
 MILLISECONDS, MICROSECONDS = 1e11, 1e14
 DIGITS = (19000101, 21001231)  # whole numbers between are dates as 20260131
+MOST = 1 << 53  # windows from 0: beyond, numbers have no digits left to tell them apart
 
 Key = int | str
 
@@ -101,9 +102,13 @@ class Windows:
         array = label_array(times, len(times), "time")
         values, first, of_row = _distinct(array)
         keys: list[Key] = []
+        named: set[Key] = set()
         for value, row in zip(values, first, strict=True):
             try:
                 keys.append(self.key(value))
+                if keys[-1] not in named:
+                    self.label(keys[-1])  # the window of a first or last date there is may have no name
+                    named.add(keys[-1])
             except (ValueError, TypeError, OverflowError):
                 raise DataError(f"{at(row)}: {self._wanted}; got {shown(value)}. Fill it or drop the row.") from None
         return np.array(keys, object if self.size == PERIOD else np.int64)[of_row]
@@ -123,7 +128,10 @@ class Windows:
                 raise ValueError
             return str(value)
         if self._number is not None:
-            return int(np.floor(float(value) / self._number))
+            key = int(np.floor(float(value) / self._number))
+            if abs(key) > MOST:
+                raise OverflowError
+            return key
         moment = self._local(value)
         if self.size == "month":
             return moment.year * 12 + moment.month - 1
@@ -139,7 +147,7 @@ class Windows:
         if isinstance(key, str):
             return tidy(key)
         if self._number is not None:
-            return f"{key * self._number:g}"
+            return f"{key * self._number:.15g}"
         if self.size == "month":
             return f"{key // 12:04}-{key % 12 + 1:02}"
         if self.size in ("week", "day"):

@@ -186,7 +186,7 @@ class EquityOfAttention:
                 check_number(got, "an item's attention", least=0)
                 check_number(deserved, "an item's relevance", least=0)
                 ranker.attention[item], ranker.relevance[item] = float(got), float(deserved)
-        except (KeyError, TypeError, ValueError, ConfigError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, ConfigError) as error:
             raise DataError(
                 f"this is not a whole state of EquityOfAttention: {error}. Keep what state() gives."
             ) from None

@@ -257,7 +257,7 @@ class FairController:
             controller = cls(**{name: state[name] for name in PARAMETERS})
             controller.start_, controller.offsets, controller.chances_ = start
             controller._tallies.restore(state)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             if isinstance(error, DataError):
                 raise
             reason = str(error).rstrip(".")

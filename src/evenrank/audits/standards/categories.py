@@ -14,6 +14,7 @@ from evenrank.wording import FOUR_FIFTHS, quoted
 
 SMALL = 0.02  # of the applicants: categories below it may be left out of the impact ratios
 MANY_DEVIATIONS = 2.0
+ROUNDING = 1e-12  # rates and sums of chances that are closer are equal
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,8 @@ def category_table(
             f"have a share of at least {min_share:g}. Lower min_share."
         )
     rates = selected / np.maximum(numbers, 1)
-    best = max(compared, key=lambda code: rates[code])
+    # Of equal rates the first by name: sums of chances are off by last digits, which depend on the order of the rows.
+    best = next(code for code in compared if rates[code] >= rates[compared].max() - ROUNDING)
     pairs = len(compared) * (len(compared) - 1) // 2
     rows = []
     for code in occupied.tolist():
@@ -178,6 +180,11 @@ def category_table(
     )
 
 
+def _whole(people: float) -> int:
+    """Round a sum of chances, halves to even, whatever its last digits."""
+    return round(round(people, 9))
+
+
 def _against(row: CategoryRate, highest: str, selected: float, number: int, pairs: int) -> CategoryRate:
     """Compare a category with the one that has the highest rate."""
     if row.set_aside or not selected > 0:
@@ -185,11 +192,11 @@ def _against(row: CategoryRate, highest: str, selected: float, number: int, pair
     if row.category == highest:
         return replace(row, ratio=1.0, below_four_fifths=False)
     ratio = row.rate / (selected / number)
-    p = fisher(round(row.selected), row.number, round(selected), number)
+    p = fisher(_whole(row.selected), row.number, _whole(selected), number)
     return replace(
         row,
         ratio=ratio,
-        below_four_fifths=bool(ratio < FOUR_FIFTHS - 1e-12),
+        below_four_fifths=bool(ratio < FOUR_FIFTHS - ROUNDING),
         fisher_p=p,
         corrected_p=min(1.0, p * pairs),
         deviations=standard_deviations(row.selected, row.number, selected, number),

@@ -213,7 +213,7 @@ def bias_audit(
     for name, labels in (("sex", sex), ("race", race)):
         if labels is not None:
             column, given = _named(labels, name)
-            rows = Attribute.of(given, data.n_rows, tuple(unknown))
+            rows = Attribute.of(given, data.n_rows, tuple(unknown), what=f"{name} ({column})")
             attributes[name], partly = grouped.category(rows, f"{name} ({column})", ids)
             columns[name] = column
             facts["partly_unknown"][name], facts["unknown_labels"][name] = partly, list(rows.words)

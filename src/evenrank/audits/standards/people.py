@@ -14,6 +14,7 @@ from evenrank.labels import UNKNOWN, checked_ids, group_codes
 from evenrank.wording import quoted
 
 UNKNOWN_WORD = "unknown"  # as a label, whatever its case
+MOST_CATEGORIES = 1000  # of one attribute; more are ids or numbers, and their intersections do not fit in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +36,17 @@ class Attribute:
     words: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, labels: ArrayLike, n: int, unknown: tuple[str, ...] = ()) -> Attribute:
+    def of(cls, labels: ArrayLike, n: int, unknown: tuple[str, ...] = (), *, what: str = "an attribute") -> Attribute:
         """Number the labels of n rows; a missing one, "unknown" and the given words are unknown."""
         codes, names = group_codes(labels, None, n)
         texts = [str(name) for name in names]
         words = [name for name in texts if name.strip().lower() == UNKNOWN_WORD or name in unknown]
         kept = sorted(set(texts) - set(words))
+        if len(kept) > MOST_CATEGORIES:
+            raise DataError(
+                f"{what}: at most {MOST_CATEGORIES:,} categories can be compared; found {len(kept):,}, such as "
+                f"{quoted(kept[0])}. Name the column of the category, or join small ones."
+            )
         place = {name: code for code, name in enumerate(kept)}
         new = np.array([*(place.get(name, UNKNOWN) for name in texts), UNKNOWN], np.int64)
         return cls(tuple(kept), new[codes], tuple(words))
