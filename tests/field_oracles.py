@@ -102,8 +102,11 @@ def ee(
         given = by_group(query, [x * kept for x, kept in zip(given, keep, strict=True)], names)
         wanted = by_group(query, wanted, names)
         if kind is not None:
-            whole = sum(weight(discount, position, 0.5) for position in range(len(query)) if position < (k or inf))
+            whole = sum(weight(discount, position, 0.5) for position in range(k or len(query)))
             wanted = [whole * share for share in target(query, kind, names)]
+            shown = exposure(query, k, discount)
+            if any(query.relevant) and not any(x for x, r in zip(shown, query.relevant, strict=True) if r):
+                given = [0.0] * len(given)
     loss = sum((e - t) ** 2 for e, t in zip(given, wanted, strict=True))
     return loss, sum(e * e for e in given), sum(e * t for e, t in zip(given, wanted, strict=True))
 

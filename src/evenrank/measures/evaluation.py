@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenrank.contrasts import Contrast
 from evenrank.data import RankingData
-from evenrank.discounts import ERR, PATIENCE, STOP, discount_sums, err_exposure
+from evenrank.discounts import ERR, PATIENCE, STOP, discount_sums, discount_total, err_exposure
 from evenrank.errors import ConfigError, DataError
 from evenrank.labels import item_codes, label_places
 from evenrank.measures.options import GroupShares, Options
@@ -153,6 +153,14 @@ class Evaluation:
         if name == ERR:
             raise ConfigError("discount 'err' is none of the rank alone, which this measure needs; choose another.")
         return np.diff(self._sums(k, name))
+
+    def whole_exposure(self, k: int | None = None) -> NDArray[np.float64]:
+        """Sum the discounts of the first k ranks, or of all ranks of the list, for each query, (q,)."""
+        if k is None:
+            return np.concatenate([[0.0], np.cumsum(self.weights())])[self.data.lengths]
+        self.weights(k)  # refuses a discount that is none of the rank alone
+        name, patience, _ = self._discount(None)
+        return np.full(self.data.n_queries, discount_total(k, name, patience))
 
     def _discount(self, discount: str | None) -> tuple[str, float, float]:
         options = self.options

@@ -12,7 +12,7 @@ from evenrank.measures.entry import AT_EXPECTED, Measure
 from evenrank.measures.evaluation import Evaluation
 from evenrank.measures.exposure_shares import PARTS, along_groups, awrf, ideal_exposure
 from evenrank.measures.group_values import lowest_over_highest
-from evenrank.measures.lists import group_sums
+from evenrank.measures.lists import group_sums, query_sums
 from evenrank.notions import NOTIONS
 
 BROWSING = {"discount": "rbp", "patience": PATIENCE, "stop": STOP}
@@ -33,7 +33,8 @@ def expected_exposure(ev: Evaluation, k: int | None, part: str) -> NDArray[Any]:
     """A part of the expected exposure of the groups of each query; NaN where nothing is relevant, if relevance counts.
 
     Without a target it is the exposure that groups have if lists stand by relevance (the browsing models of expeval).
-    Target shares are of the exposure of the first k ranks of the list (task 2 of the TREC track).
+    With one it is task 2 of the TREC track: the target is its share of the exposure of k ranks, also where the list is
+    shorter, and a list that shows none of its relevant items has no exposure.
     """
     data, options = ev.data, ev.options
     relevant_only = options.among != "all"
@@ -41,14 +42,20 @@ def expected_exposure(ev: Evaluation, k: int | None, part: str) -> NDArray[Any]:
     if options.target is None:
         wanted = group_sums(_ideal(ev, k), ev.membership, data.query_ptr)
     else:
-        in_list = np.concatenate([[0.0], np.cumsum(ev.weights(k))])[data.lengths]
-        wanted = ev.target_shares() * in_list[:, None]
+        wanted = ev.target_shares() * ev.whole_exposure(k)[:, None]
+        if not relevant_only:
+            missed = query_sums(ev.exposure(k) * ev.as_column(data.relevant), data.query_ptr) == 0
+            missed &= ev.as_column(ev.relevant_per_query > 0)
+            exposure = np.where(missed[:, None], 0.0, exposure)
     value = np.asarray(PARTS[part](exposure, along_groups(wanted, exposure)).sum(axis=1))
     return _where_relevant(ev, value) if relevant_only or options.target is None else value
 
 
 def item_exposure(ev: Evaluation, k: int | None, part: str) -> NDArray[Any]:
-    """A part of the expected exposure of the items of each query; NaN where nothing is relevant."""
+    """A part of the expected exposure of the items of each query; NaN where nothing is relevant.
+
+    The exposure of all items counts. Items that are not relevant have a target with ``among="all"`` only.
+    """
     wanted = ev.as_column(_ideal(ev, k))
     return _where_relevant(ev, ev.per_query_sum(PARTS[part](ev.exposure(k), wanted)))
 
@@ -135,7 +142,7 @@ def _expected(name: str, part: str, best: str, fair: str, *, of_items: bool) -> 
         best,
         lambda ev, k: compute(ev, k, part),
         alias="" if of_items else name.replace("_", ""),
-        options=BROWSING if of_items else {**BROWSING, "target": None, "among": "relevant"},
+        options={**BROWSING, "among": "relevant", **({} if of_items else {"target": None})},
         range="0 and above",
         fair=fair,
         ties=AT_EXPECTED if part != "relevance" else "exact expectation",

@@ -210,8 +210,9 @@ def fair_prefix(protected: NDArray[Any], share: ArrayLike) -> NDArray[np.float64
 
 
 def binomial_chance(most: NDArray[Any], number: NDArray[Any], share: NDArray[Any]) -> NDArray[np.float64]:
-    """Compute P(Binomial(number, share) ≤ most), also between whole numbers."""
+    """Compute P(Binomial(number, share) ≤ most), also between whole numbers; NaN without a share."""
     from scipy.special import betainc
 
     rest = number - most
-    return np.where(rest < FLOOR, 1.0, betainc(np.maximum(rest, FLOOR), most + 1, 1 - share))
+    chance = np.where(rest < FLOOR, 1.0, betainc(np.maximum(rest, FLOOR), most + 1, 1 - share))
+    return np.where(np.isnan(share), np.nan, chance)
