@@ -89,6 +89,13 @@ def awrf(query: Query, names: Sequence[str], k: int | None, discount: str, kind:
     return 1 - (kl(share, middle) + kl(wanted, middle)) / 2
 
 
+def track_ndcg(query: Query, k: int | None, discount: str) -> float:
+    """NDCG of 0/1 gains under a discount."""
+    gained = sum(x for x, relevant in zip(exposure(query, k, discount), query.relevant, strict=True) if relevant)
+    number = sum(map(bool, query.relevant))
+    return divided(gained, sum(weight(discount, place, 0.5) for place in range(min(number, k or number))))
+
+
 def ee(
     query: Query, names: Sequence[str] | None, k: int | None, discount: str, kind: str | None, among: str
 ) -> tuple[float, float, float]:

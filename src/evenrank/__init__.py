@@ -20,6 +20,7 @@ _NAMES = {
     "Measure": "measures",
     "Options": "measures",
     "measures_table": "measures",
+    "joint_groups": "measures",
     "selection_rates": "measures",
     "by_group": "group_table",
     "interval": "intervals",

@@ -49,6 +49,7 @@ from evenrank.linear.strengths import strength_grid as strength_grid
 from evenrank.measures import Measure as Measure
 from evenrank.measures import MeasureAt as MeasureAt
 from evenrank.measures import Options as Options
+from evenrank.measures import joint_groups as joint_groups
 from evenrank.measures import measure as measure
 from evenrank.measures import measures_table as measures_table
 from evenrank.measures import selection_rates as selection_rates

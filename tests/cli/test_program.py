@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,3 +144,13 @@ def test_a_reader_that_stops_early_gets_no_message(tmp_path, logged, more):
     with process.stderr:
         assert process.stderr.read() == b""
     assert process.wait(timeout=120) not in (0, 2)
+
+
+def test_measures_lists_all_of_them(run: Any) -> None:
+    printed = run("measures")
+    assert (printed.code, printed.err) == (0, "")
+    text = " ".join(printed.out.split())
+    for row in er.measures_table():
+        assert f"\n{row['name']}" in f"\n{printed.out}"
+        assert row["formula"] in text
+    assert [row["name"] for row in run("measures", "--json").json()] == [row["name"] for row in er.measures_table()]

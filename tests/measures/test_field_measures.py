@@ -67,6 +67,13 @@ def test_awrf(some: list[Query], k: int | None, discount: str, target: str) -> N
     holds(at("awrf", k, discount=discount, target=target), some, each)
 
 
+@given(LISTS, CUTS, st.sampled_from(["log2", "log2_clipped", "none"]), st.sampled_from(["data", "relevant", "equal"]))
+def test_the_score_of_the_track(some: list[Query], k: int | None, discount: str, target: str) -> None:
+    names = twins.labels(some)
+    each = [twins.awrf(query, names, k, discount, target) * twins.track_ndcg(query, k, discount) for query in some]
+    holds(at("awrf_ndcg", k, discount=discount, target=target), some, each)
+
+
 @given(
     LISTS, CUTS, DISCOUNTS, st.sampled_from([None, "data", "relevant", "equal"]), st.sampled_from(["relevant", "all"])
 )
@@ -296,6 +303,26 @@ def test_soft_groups_of_ones_and_zeros_are_labels() -> None:
     equal(er.measure(scores, soft, names), er.measure(scores, data, names))
     with pytest.raises(ConfigError, match="'rnd' needs group labels"):
         er.measure(scores, soft, "rnd")
+
+
+def test_several_dimensions_are_one_membership() -> None:
+    rng = np.random.default_rng(3)
+    sex, age = rng.dirichlet([1, 1], 12), np.eye(3)[rng.integers(0, 3, 12)]
+    age[4] = 0  # unknown in one dimension
+    table, names = er.joint_groups([sex, age], [["f", "m"], [1, 2, 3]])
+    assert names == ["f & 1", "f & 2", "f & 3", "m & 1", "m & 2", "m & 3"]
+    assert table.tolist() == [[a * b for a in one for b in two] for one, two in zip(sex, age, strict=True)]
+    data = er.RankingData.from_arrays(np.zeros((12, 0)), [1, 0] * 6, ["x"] * 12, [1] * 12).with_membership(table, names)
+    weights = 1 / np.log2(np.maximum(np.arange(1, 13), 2))
+    share = weights @ table / (weights @ table).sum()
+    target = table.sum(axis=0) / table.sum()
+    middle = (share + target) / 2
+    divergence = sum(p * log(p / m) for parts in (share, target) for p, m in zip(parts, middle, strict=True) if p) / 2
+    assert er.measure(-np.arange(12.0), data, "awrf")["awrf"] == pytest.approx(1 - divergence, abs=1e-12)
+    with pytest.raises(DataError, match=r"got shapes \[\(12, 2\), \(12, 3\)\] for \[2, 2\] categories"):
+        er.joint_groups([sex, age], [["f", "m"], [1, 2]])
+    with pytest.raises(DataError, match="all of the same rows"):
+        er.joint_groups([sex[:3], age], [["f", "m"], [1, 2, 3]])
 
 
 def test_soft_groups_share_their_rows() -> None:

@@ -27,6 +27,13 @@ BIEGA = "Biega et al. 2018"
 SHARED = "it is of items, which lists share: lists drawn anew share them less than lists drawn again"
 
 
+_SPREADS = {
+    "gini": "Σ_{i<j} |x_i − x_j| / (n Σ x), x_i the exposure of item i over all lists",
+    "gini_corrected": "Σ_{i<j} |x_i − x_j| / ((n − 1) Σ x), x_i the exposure of item i over all lists",
+    "entropy": "−Σ p_i ln p_i, p_i the share of item i in the exposure of all lists",
+}
+
+
 def _spread_measure(
     name: str, best: str, formula: Callable[[NDArray[Any]], NDArray[Any]], range: str, fair: str, reference: str
 ) -> Measure:
@@ -48,6 +55,7 @@ def _spread_measure(
         per_query,
         pooled,
         options={"discount": "log2", "patience": PATIENCE, "stop": STOP},
+        formula=_SPREADS[name],
         range=range,
         fair=fair,
         ties=AT_EXPECTED,
@@ -108,6 +116,10 @@ def _attention_measure(
         per_query,
         pooled,
         options={"discount": "geometric", "patience": PATIENCE, "stop": STOP},
+        formula=(
+            f"Σ over {'groups' if 'groups' in needs else 'items'} of |Σ over lists (share of the list's attention "
+            "− share of its relevance)| / lists"
+        ),
         range="0 to 2",
         fair=fair,
         ties=AT_EXPECTED,
@@ -146,6 +158,7 @@ ITEM_MEASURES = (
         "high",
         _shown,
         lambda ev, k: aggregate_diversity(_top_k(ev, k), *ev.items),
+        formula="items that are in some list's top k / items",
         range="0 to 1",
         fair="1: every item is in some top k",
         ties="exact expectation, if lists break ties independently",
@@ -158,6 +171,7 @@ ITEM_MEASURES = (
         "needed",
         "low",
         lambda ev, k: average_popularity(_top_k(ev, k), *ev.items, ev.data.query_ptr),
+        formula="mean over a list's top k of the number of lists that have the item in their top k",
         range="1 to the number of lists",
         fair="no fair value; low: lists show items that others do not",
         ties="exact expectation, if lists break ties independently",
