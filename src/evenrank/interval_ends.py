@@ -77,7 +77,11 @@ def interval_of(
     if stat.queries == 0 or not np.isfinite(stat.estimates).all():
         endless = stat.pairs is None and stat.queries > 0 and np.isinf(stat.sums.total).any()
         estimate = float(stat.sums.total[0]) if endless else np.nan
-        reason = "the value of some queries is infinite" if endless else ""
+        reason = "a group or a stratum has nothing to compare"
+        if stat.queries == 0:
+            reason = "no query has a value"
+        elif endless:
+            reason = "the value of some queries is infinite"
         return Interval(stat.name, estimate, np.nan, np.nan, confidence, method, stat.queries, reason)
     absolute = stat.pairs is not None and not signed
     estimate = float(stat.value(stat.estimates) if absolute else stat.estimates.mean())

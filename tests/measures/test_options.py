@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import evenrank as er
+from evenrank.confidence import intervals
 from evenrank.errors import ConfigError, DataError
-from evenrank.intervals import intervals
 from evenrank.measures import MEASURES, Evaluation, MeasureAt, Options, measures_table, parse_measure
 
 DISCOUNTS = {

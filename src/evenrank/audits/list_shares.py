@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.audits.summary import Summary
-from evenrank.intervals import Interval, student
+from evenrank.confidence import Interval, student
 from evenrank.measures import MeasureAt
 from evenrank.measures.evaluation import divide
 from evenrank.measures.exposure_shares import awrf

@@ -11,7 +11,7 @@ from evenrank.wording import NONE, TITLES, three_digits
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
-    from evenrank.intervals import Interval
+    from evenrank.confidence import Interval
 
 
 def shares_section(audit: Audit) -> Section:

@@ -158,6 +158,8 @@ class Measure:
         number = counted.sum(axis=0)
         if not np.all(number):
             lacking = "a relevant item" if self.needs == ("relevance",) else "what it needs"
+            if "step" in self.options:
+                lacking = f"{ev.options.step} ranks or more within the cut-off (step={ev.options.step}) and both groups"
             warnings.warn(f"{self.name} is NaN: no query has {lacking}", DataWarning, stacklevel=2)
         return divide(np.where(counted, values, 0).sum(axis=0), number)
 

@@ -16,9 +16,9 @@ from scipy.stats import ks_2samp, t
 
 import evenrank as er
 from evenrank import query_sums as module
+from evenrank.confidence import FEW, METHODS, interval, interval_of, intervals, t_over_normal
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
-from evenrank.intervals import FEW, METHODS, interval, interval_of, intervals, t_over_normal
 from evenrank.measures import registry
 from evenrank.query_sums import Columns, Sums, resampled, resampled_ratios
 from evenrank.statistic import Statistic, statistics
