@@ -42,7 +42,7 @@ TITLES = ["--query-title", "--item-title"]
 OPTIONS = {
     "demo": ["--group", "--k", "--solver", "--seed", "--out", "--json"],
     "audit": [
-        *(*JUDGE, *DESIGN, "--score", "--rank", "--no-relevance", "--qrels", "--groups", *ROWS),
+        *(*JUDGE, *DESIGN, "--score", "--rank", "--no-relevance", "--qrels", "--groups", "--measures", *ROWS),
         *("--standard", "--sex", "--race", "--person", "--rate", "--reduce", "--unknown"),
     ],
     "train": ["--out", "--score", *FIT, *ROWS],
@@ -53,7 +53,7 @@ OPTIONS = {
         "--input-format",
         "--json",
     ],
-    "sweep": ["--out", "--methods", "--notions", "--strengths", *SPLIT, *RUN, *COLUMNS, *TITLES, *ROWS],
+    "sweep": ["--out", "--methods", "--measures", "--notions", "--strengths", *SPLIT, *RUN, *COLUMNS, *TITLES, *ROWS],
     "select": [
         "--rule",
         "--tolerance",
@@ -61,6 +61,7 @@ OPTIONS = {
         "--notion",
         "--k",
         "--quality",
+        "--gap",
         "--methods",
         "--grouping",
         "--json",

@@ -10,7 +10,7 @@ from evenrank.audits.pair_words import count, notion_words
 from evenrank.audits.section import Section
 from evenrank.audits.share_words import shares_section
 from evenrank.audits.words import told
-from evenrank.measures import MeasureAt
+from evenrank.measures import MEASURE_ALIASES, MEASURES, MeasureAt
 from evenrank.wording import (
     NONE,
     TITLES,
@@ -251,12 +251,25 @@ def _quality(audit: Audit) -> Section:
 
 
 def _further(audit: Audit) -> Section:
-    rows = [
-        (tidy(interval.measure), number(interval.estimate), span(interval.low, interval.high), str(interval.queries))
-        for interval in audit.measures
-    ]
-    head = ("", "value", f"{audit.confidence:.0%} interval", "queries")
-    return Section("Further measures", (), head, tuple(rows))
+    """What was asked for besides: intervals over queries, or why there is none, and how each measure is read."""
+    rows, read, without = [], [], []
+    for interval in audit.measures:
+        name, missing = tidy(interval.measure), interval.low != interval.low
+        ends = "" if missing else span(interval.low, interval.high)
+        rows.append((name, number(interval.estimate), ends, str(interval.queries)))
+        if missing and interval.reason:
+            without.append(f"{name} has no interval: {interval.reason}.")
+        if (ours := MEASURES.get(MEASURE_ALIASES.get(head := _head_of(interval.measure), head))) is not None:
+            read.append(f"{name}: {ours.best} is better, {ours.range}" + (f"; {ours.fair}." if ours.fair else "."))
+    sentences = []
+    if any(row[2] for row in rows):
+        sentences.append("These intervals take queries as independent of each other.")
+    head_row = ("", "value", f"{audit.confidence:.0%} interval", "queries")
+    return Section("Further measures", (*sentences, *without), head_row, tuple(rows), " ".join(read))
+
+
+def _head_of(measure: str) -> str:
+    return measure.partition("(")[0].partition("@")[0].strip().lower()
 
 
 def _certified(audit: Audit) -> Section:
