@@ -134,6 +134,7 @@ def sweep(
         common.print_json({**result.to_dict(), "run": str(out)})
         return
     show_sweep.summary(result, every_strength=bool(strengths))
+    show_sweep.further(result)
     folder = shlex.quote(str(out))
     show.line(f"Run folder: {out}. Next: evenrank report {folder}, evenrank select {folder}")
 
