@@ -169,6 +169,17 @@ def _ahead(audit: Audit, best: list[Pair | None], question: str, *, several: boo
     return [("  favoured", *named("a")), *([("  over", *named("b"))] if several else [])]
 
 
+def _whose(audit: Audit, best: list[Pair | None], *, several: bool) -> list[tuple[str, ...]]:
+    """Rows that name the groups of the numbers above them, if for some cut-off no gap is shown and so none is named."""
+    if all(pair is None or pair.within_query.p <= 1 - audit.confidence for pair in best):
+        return []
+
+    def named(side: str) -> list[str]:
+        return [NONE if pair is None else name_cell(getattr(pair, side), NAME) for pair in best]
+
+    return [("  of", *named("a")), *([("  beside", *named("b"))] if several else [])]
+
+
 def _within(audit: Audit) -> Section:
     """The clearest pair of each notion and cut-off, within queries."""
     rows: list[tuple[str, ...]] = []
@@ -187,6 +198,7 @@ def _within(audit: Audit) -> Section:
             row("  p, corrected", lambda pair: p_value(pair.within_query.adjusted)),
             *_ahead(audit, best, "within_query", several=several),
             row("  got (even shares)", lambda pair: f"{count(pair.observed)} ({count(pair.expected)})"),
+            *_whose(audit, best, several=several),
             row("  lists", lambda pair: f"{pair.lists:,}"),
         ]
     note = "Each list by itself: what the ranker does with the lists it got."
@@ -263,7 +275,9 @@ def _further(audit: Audit) -> Section:
             read.append(f"{name}: {ours.best} is better, {ours.range}" + (f"; {ours.fair}." if ours.fair else "."))
     sentences = []
     if any(row[2] for row in rows):
-        sentences.append("These intervals take queries as independent of each other.")
+        recurring = audit.facts["recurring_items"]
+        more = " Items recur here, so that the intervals are for new lists of the same items." if recurring else ""
+        sentences.append(f"These intervals take queries as independent of each other.{more}")
     head_row = ("", "value", f"{audit.confidence:.0%} interval", "queries")
     return Section("Further measures", (*sentences, *without), head_row, tuple(rows), " ".join(read))
 
