@@ -14,12 +14,13 @@ from evenrank.measures.evaluation import Evaluation, divide
 from evenrank.measures.item_exposure import (
     aggregate_diversity,
     attention_difference,
+    attention_shares,
     average_popularity,
     entropy,
     gini,
     item_totals,
 )
-from evenrank.measures.lists import group_sums, list_blocks, query_sums
+from evenrank.measures.lists import column, group_sums, list_blocks, query_sums
 
 LENSKIT = "LensKit 2025, ExposureGini"
 HOLISTIC = "holisticai"
@@ -73,8 +74,15 @@ def iaa_per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
 
 def iaa_pooled(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """Inequity of attention amortised over the queries in which something is relevant, per such query."""
-    difference, exist = _difference(ev, k)
-    return divide(np.abs(item_totals(difference, *ev.items)).sum(axis=0), exist.sum(axis=0))
+    given, seen = attention_shares(ev.exposure(k), ev.data.query_ptr)
+    due, merited = attention_shares(ev.data.relevance, ev.data.query_ptr)
+    exist = seen & column(merited, seen)
+    if exist.all():
+        wanted = item_totals(due, *ev.items)
+        difference = item_totals(given, *ev.items) - column(wanted, given)
+    else:
+        difference = item_totals(_difference(ev, k)[0], *ev.items)
+    return divide(np.abs(difference).sum(axis=0), exist.sum(axis=0))
 
 
 def group_iaa_per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:

@@ -176,7 +176,12 @@ def infeasible(counts: NDArray[Any], target: NDArray[Any], k: int | None = None)
     """
     length = min(len(counts), k or len(counts))
     ranks = np.arange(1, length + 1).reshape(-1, 1, *(1,) * (counts.ndim - 2))
-    short = counts[:length] < np.floor(ranks * target + FLOOR) - FLOOR
+    least = np.floor(ranks * target + FLOOR)
+    if counts.dtype.kind == "i":  # whole numbers are compared as they are; without target the value is NaN below
+        with np.errstate(invalid="ignore"):
+            short = counts[:length] < least.astype(counts.dtype)
+    else:
+        short = counts[:length] < least - FLOOR
     missing = np.isnan(target).any(axis=0)
     index, count = short.any(axis=1).sum(axis=0), short.sum(axis=(0, 1))
     return np.where(missing, np.nan, index), np.where(missing, np.nan, count)

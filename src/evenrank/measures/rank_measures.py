@@ -36,13 +36,15 @@ YANG = "Yang and Stoyanovich 2017"
 OfCounts = Callable[[Evaluation, int | None, NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 
-def over_blocks(ev: Evaluation, k: int | None, formula: OfCounts, member: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Apply a formula of counts to every list: (q,) or (q, models)."""
+def over_blocks(ev: Evaluation, k: int | None, formula: OfCounts, only: int | None = None) -> NDArray[Any]:
+    """Apply a formula of counts, of all groups or of one, to every list: (q,) or (q, models)."""
     ranking, target = ev.ranking, ev.target_shares()
-    member = ev.membership if member is None else member
-    first, size = (part.reshape(len(part), -1) for part in (ranking.first, ranking.size))
+    member, codes = ev.membership, ev.codes
+    if only is not None:
+        member, codes = member[:, [only]], None if codes is None else (codes == only).astype(np.int8) - np.int8(1)
+    first, size = ev.places
     out = np.full((ev.data.n_queries, first.shape[1] // ev.samples), np.nan)
-    for queries, counts in prefix_counts(first, size, member, ev.data.query_ptr):
+    for queries, counts in prefix_counts(first, size, member, ev.data.query_ptr, codes):
         out[queries] = formula(ev, k, ev.averaged(counts, queries, axis=2), target[queries].T[:, :, None])
     return out if ranking.first.ndim > 1 else out[:, 0]
 
@@ -94,7 +96,7 @@ def _fair_prefix(ev: Evaluation, k: int | None) -> NDArray[Any]:
         value[between] = fair_prefix(protected[:, between], share[between])
         return value
 
-    return over_blocks(ev, k, formula, ev.membership[:, [code]])
+    return over_blocks(ev, k, formula, code)
 
 
 def _chances(ev: Evaluation, code: int, length: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
@@ -134,9 +136,11 @@ def _cut_point_measure(name: str, fair: str) -> Measure:
     def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
         ev.data.need_labels(f"measure {name!r}")
         code, step = ev.protected, ev.options.step or STEP
-        member = ev.data.group == code
-        total = ev.per_query_sum(member.astype(np.int64))
-        first, size = (part.reshape(len(part), -1) for part in (ev.ranking.first, ev.ranking.size))
+        if ("protected", code) not in ev.shared:
+            rows = ev.data.group == code
+            ev.shared["protected", code] = rows, ev.per_query_sum(rows.astype(np.int64))
+        member, total = ev.shared["protected", code]
+        first, size = ev.places
         raw = np.zeros((len(total), first.shape[1] // ev.samples))
         for block in list_blocks(ev.data.query_ptr, first.shape[1]):
             cuts = cut_points(block.length, step, k=k)
