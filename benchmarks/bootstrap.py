@@ -13,7 +13,7 @@ import numpy as np
 
 import common
 import evenrank as er
-from evenrank.intervals import REPLICATES, intervals
+from evenrank.confidence import REPLICATES, intervals
 from evenrank.measures import measure_names
 from evenrank.query_sums import quotient
 from evenrank.statistic import statistics

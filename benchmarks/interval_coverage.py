@@ -17,8 +17,8 @@ import numpy as np
 
 import common
 import evenrank as er
+from evenrank.confidence import FEW, METHODS, interval_of
 from evenrank.contrasts import Pairs
-from evenrank.intervals import FEW, METHODS, interval_of
 from evenrank.query_sums import quotient, resampled_ratios
 from evenrank.statistic import Statistic, statistics
 

@@ -21,7 +21,7 @@ import numpy as np
 
 import common
 import evenrank as er
-from evenrank.intervals import intervals
+from evenrank.confidence import intervals
 from evenrank.measures import MEASURES, ask
 from evenrank.notions import NOTIONS
 

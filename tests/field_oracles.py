@@ -89,6 +89,13 @@ def awrf(query: Query, names: Sequence[str], k: int | None, discount: str, kind:
     return 1 - (kl(share, middle) + kl(wanted, middle)) / 2
 
 
+def track_ndcg(query: Query, k: int | None, discount: str) -> float:
+    """NDCG of 0/1 gains under a discount."""
+    gained = sum(x for x, relevant in zip(exposure(query, k, discount), query.relevant, strict=True) if relevant)
+    number = sum(map(bool, query.relevant))
+    return divided(gained, sum(weight(discount, place, 0.5) for place in range(min(number, k or number))))
+
+
 def ee(
     query: Query, names: Sequence[str] | None, k: int | None, discount: str, kind: str | None, among: str
 ) -> tuple[float, float, float]:
@@ -102,8 +109,11 @@ def ee(
         given = by_group(query, [x * kept for x, kept in zip(given, keep, strict=True)], names)
         wanted = by_group(query, wanted, names)
         if kind is not None:
-            whole = sum(weight(discount, position, 0.5) for position in range(len(query)) if position < (k or inf))
+            whole = sum(weight(discount, position, 0.5) for position in range(k or len(query)))
             wanted = [whole * share for share in target(query, kind, names)]
+            shown = exposure(query, k, discount)
+            if any(query.relevant) and not any(x for x, r in zip(shown, query.relevant, strict=True) if r):
+                given = [0.0] * len(given)
     loss = sum((e - t) ** 2 for e, t in zip(given, wanted, strict=True))
     return loss, sum(e * e for e in given), sum(e * t for e, t in zip(given, wanted, strict=True))
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 VARIABLE = "EVENRANK_GOLDEN"
+Case = dict[str, Any]
+TEXTS = {None: nan, "inf": inf, "-inf": -inf}
 FOLDER = Path(os.environ.get(VARIABLE) or Path(__file__).parents[2] / "shared" / "golden")
 
 
@@ -42,3 +46,15 @@ def _cases(content: Any, key: str | None) -> list[Any]:
     if key is not None:
         return list(content.get(key, []))
     return content if isinstance(content, list) else [content]
+
+
+def numbers(value: Any) -> Any:
+    """A golden value with its null and infinities as numbers."""
+    if isinstance(value, list):
+        return np.array([numbers(part) for part in value], float)
+    return TEXTS.get(value, value) if value is None or isinstance(value, str) else value
+
+
+def agrees(value: Any, expected: Any, rel: float = 1e-9) -> None:
+    """Assert that a value is the golden one."""
+    np.testing.assert_allclose(np.asarray(value, float), numbers(expected), rtol=rel, atol=1e-12, equal_nan=True)

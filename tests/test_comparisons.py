@@ -14,9 +14,9 @@ from scipy import stats
 import evenrank as er
 from evenrank.comparison_totals import holm
 from evenrank.comparisons import compare
+from evenrank.confidence import interval
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.intervals import interval
 from evenrank.measures import registry
 from oracles import Query, as_data
 

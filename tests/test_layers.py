@@ -28,7 +28,7 @@ LAYERS = [
         "statistic",
         "interval_ends",
         "jackknife",
-        "intervals",
+        "confidence",
         "inference",
         "spread",
         "comparison_totals",

@@ -36,6 +36,12 @@ def test_every_name_loads_and_says_what_it_is(name: str) -> None:
         assert (value.__doc__ or "").strip()
 
 
+def test_no_function_is_named_like_a_module() -> None:
+    """Importing a module sets its name on the package, and the function would be gone."""
+    modules = {path.stem for path in Path(er.__file__).parent.iterdir()}
+    assert modules & set(er.__all__) == set(er._MODULES)  # type: ignore[attr-defined]
+
+
 def test_a_name_that_is_not_there() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         er.nothing  # noqa: B018

@@ -18,6 +18,9 @@ from evenrank.audits.parts import Rate as Rate
 from evenrank.comparisons import Comparison as Comparison
 from evenrank.comparisons import PairComparison as PairComparison
 from evenrank.comparisons import compare as compare
+from evenrank.confidence import Interval as Interval
+from evenrank.confidence import interval as interval
+from evenrank.confidence import intervals as intervals
 from evenrank.contrasts import Contrast as Contrast
 from evenrank.data import RankingData as RankingData
 from evenrank.errors import ConfigError as ConfigError
@@ -34,9 +37,6 @@ from evenrank.experiment.examples import Titles as Titles
 from evenrank.experiment.select import select as select
 from evenrank.experiment.trials import Trial as Trial
 from evenrank.group_table import by_group as by_group
-from evenrank.intervals import Interval as Interval
-from evenrank.intervals import interval as interval
-from evenrank.intervals import intervals as intervals
 from evenrank.io import read as read
 from evenrank.leaderboard.plan import BenchData as BenchData
 from evenrank.leaderboard.result import Standing as Standing
@@ -49,6 +49,7 @@ from evenrank.linear.strengths import strength_grid as strength_grid
 from evenrank.measures import Measure as Measure
 from evenrank.measures import MeasureAt as MeasureAt
 from evenrank.measures import Options as Options
+from evenrank.measures import joint_groups as joint_groups
 from evenrank.measures import measure as measure
 from evenrank.measures import measures_table as measures_table
 from evenrank.measures import selection_rates as selection_rates

@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike
 from evenrank.cell_rows import CellRows
 from evenrank.comparison_jackknife import changed
 from evenrank.comparison_totals import holm, size_changes, total_change
+from evenrank.confidence import check_confidence
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
 from evenrank.errors import DataError
-from evenrank.intervals import check_confidence
 from evenrank.measures import Asked, MeasureLike, ask, ask_all, listed_measures
 from evenrank.notions import Notion
 from evenrank.rounding import beyond_rounding, rounding

@@ -25,6 +25,7 @@ ERR = "err"
 DISCOUNTS = (*BY_RANK, ERR)
 PATIENCE = 0.5
 STOP = 0.5
+CHUNK = 1 << 20  # of ranks that are held at a time
 
 
 @lru_cache(maxsize=64)
@@ -55,6 +56,31 @@ def discount_sums(
     sums = np.concatenate([[0.0], np.cumsum(discounts)])
     sums.flags.writeable = False
     return sums
+
+
+@lru_cache(maxsize=64)
+def discount_total(k: int, discount: str = "log2", patience: float = PATIENCE) -> float:
+    """Sum the discounts of the first k ranks, however long lists are.
+
+    Parameters
+    ----------
+    k : int
+        The number of ranks.
+    discount, patience
+        As in `discount_sums`.
+
+    Returns
+    -------
+    float
+        The sum.
+
+    Examples
+    --------
+    >>> discount_total(3, "rbp", 0.5)
+    1.75
+    """
+    parts = (np.arange(start, min(start + CHUNK, k)) + 1 for start in range(0, k, CHUNK))
+    return sum(float(BY_RANK[discount](ranks, patience).sum()) for ranks in parts)
 
 
 def err_exposure(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ def by_group(
     options = Options(discount=discount, patience=patience, stop=stop)
     ev = Evaluation.of(stored, data).with_options(options)
     table = {"group": list(data.group_names)}
-    for column in columns if not isinstance(columns, str) and not callable(columns) else [columns]:
+    for column in columns if isinstance(columns, Iterable) and not isinstance(columns, str) else [columns]:
         name = column if isinstance(column, str) else _name_of(column)
         table[name] = _column(ev, column).tolist()
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]

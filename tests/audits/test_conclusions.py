@@ -315,3 +315,40 @@ def test_the_page_says_what_the_text_says(design):
     for sentence in audit.conclusions()[1:]:
         words = sentence.split("`")[0].replace("&", "&amp;").replace("'", "&#39;").replace('"', "&#34;")
         assert words in page
+
+
+def test_what_is_said_of_further_measures_is_true_of_the_data():
+    independent = "These intervals take queries as independent of each other."
+    again = "Items recur here, so that the intervals are for new lists of the same items."
+    endless = "min_skew@3 has no interval: the value of some queries is infinite."
+
+    def text(scores, **settings):
+        found = audited(SIXES, PAIR, scores, **settings).text()
+        return " ".join(found.partition("Further measures")[2].split())
+
+    assert text(noise(600)) == ""
+    apart = text(noise(600) + ABOVE, measures=["ndkl@3", "min_skew@3"])
+    assert independent in apart
+    assert endless in apart
+    assert again not in apart
+    some = text(noise(600) + ABOVE, measures=["ndkl@3"])
+    assert independent in some
+    assert endless not in some
+    none = text(noise(600) + ABOVE, measures=["min_skew@3"])
+    assert independent not in none
+    assert endless in none
+    rng = np.random.default_rng(2)
+    items = np.concatenate([rng.permutation(12)[:6] for _ in SIXES])
+    found = audited(SIXES, np.array(["a", "b"])[items % 2], noise(12)[items], items=items, measures=["ndkl@3"])
+    assert again in " ".join(found.text().split())
+
+
+def test_numbers_beside_no_favoured_group_say_whose_they_are():
+    for design, named in (("fair", True), ("uneven", False)):
+        lines = [line.split() for line in DESIGNS[design]().text().splitlines()]
+        parity = lines.index(next(line for line in lines if line[:2] == ["demographic", "parity"]))
+        rows = {line[0]: line[1:] for line in lines[parity : parity + 8] if line}
+        assert ("of" in rows) == named
+        if named:
+            assert set(rows["of"]) <= {"a", "b"}
+            assert rows["favoured"] == ["none", "shown"]

@@ -123,3 +123,20 @@ def test_a_log_without_labels_has_parity_exposure_awrf_and_skew_and_says_what_it
     assert "Equal opportunity, equalized odds and the quality of the ranking cannot be judged" in text
     named = [share["measure"] for share in audit.to_dict()["shares"]]
     assert list(er.measure(np.zeros(200), rows, named)) == named  # every name is one of the registry
+
+
+def test_intervals_with_unknown_groups_are_not_cut_at_0_and_missing_ones_say_why():
+    """Two items of unknown group come first, so that a and b share two of the top four places."""
+    rng = np.random.default_rng(0)
+    lists = 40
+    group = np.array([None, None, "a", "a", "b", "b"] * lists, object)
+    scores = rng.random(6 * lists) + np.tile([5, 4, 0, 0, 0, 0], lists)
+    data = er.RankingData.from_arrays(
+        np.zeros((len(scores), 0)), np.zeros(len(scores)), group, np.repeat(np.arange(lists), 6)
+    )
+    report = er.audit(scores, data, [4], labelled=False)
+    highest, lowest = (report.find(name)[0].interval for name in ("max_skew", "min_skew"))
+    assert highest.estimate == pytest.approx(er.measure(scores, data, "max_skew@4")["max_skew@4"])
+    assert highest.low < highest.estimate < highest.high < 0
+    assert np.isnan(lowest.low)
+    assert (lowest.method, lowest.reason) == ("none", "the value of some lists is infinite")

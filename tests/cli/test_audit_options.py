@@ -81,6 +81,47 @@ def test_fail_over_looks_at_the_low_end_of_the_interval(run, save, unfair, data,
     assert run("audit", path, "--fail-over", "dp@3=1", "--fail-over", f"eop@4={limit}").code == code
 
 
+def test_further_measures_and_limits_of_any_measure(run, save, unfair, data):
+    path, scores = save(unfair, "rows.csv"), unfair["score"].to_numpy()
+    names = ["awrf@4(target=equal,discount=log2)", "ndkl@4", "gini@4"]
+    found = run("audit", path, "--k", "4", "--measures", ",".join(names), "--json").json()
+    expected = er.audit(scores, data, [4], measures=names).measures
+    assert [part["measure"] for part in found["further_measures"]] == names
+    for part, interval in zip(found["further_measures"], expected, strict=True):
+        assert part["estimate"] == pytest.approx(interval.estimate, abs=1e-12)
+    text = " ".join(run("audit", path, "--k", "4", "--measures", ",".join(names)).out.split())
+    assert "gini@4 has no interval: it is of items" in text
+    assert "ndkl@4: low is better, 0 and above" in text
+    awrf, ndkl = (er.audit(scores, data, [4], measures=["awrf@4", "ndkl@4"])).measures
+    for limit, code in (
+        (f"awrf@4={awrf.high + 1e-6}", 1),
+        (f"awrf@4={awrf.high - 1e-6}", 0),
+        (f"ndkl@4={ndkl.low - 1e-6}", 1),
+        (f"ndkl@4={ndkl.low + 1e-6}", 0),
+    ):
+        one = run("audit", path, "--k", "4", "--fail-over", limit)
+        assert (one.code, len(one.lines)) == (code, code), limit
+    assert "significantly below" in run("audit", path, "--fail-over", f"awrf@4={awrf.high + 1e-6}").err
+
+
+def test_limits_and_measures_that_cannot_be_judged(run, save, unfair):
+    path = save(unfair, "rows.csv")
+    for arguments, said in (
+        (["--fail-over", "gini@4=0.1"], "gini has no interval"),
+        (["--fail-over", "awrf@4"], "must be a measure and a limit"),
+        (["--fail-over", "awrf@4=nan"], "must be a measure and a limit"),
+        (["--fail-over", "eop@4=3"], "a limit of equal_opportunity is from 0 to 1"),
+        (["--measures", "awrf@4(step=2)"], "has no option 'step'"),
+        (["--measures", "awrf@4(target=equal"], "measure must be one of"),
+        (["--no-relevance", "--measures", "ee_l@4"], "ee_l needs relevance labels"),
+        (["--no-relevance", "--fail-over", "eop@4=0.1"], "equal_opportunity needs relevance labels"),
+        (["--standard", "ll144", "--sex", "group", "--measures", "awrf"], "--measures is not for --standard"),
+    ):
+        refused = run("audit", path, *arguments)
+        assert refused.code == 2, arguments
+        assert said in refused.err
+
+
 def test_fail_over_names_the_attribute_and_needs_a_number(run, save, two, unfair):
     path = save(two.with_columns(unfair["score"]), "rows.csv")
     found = run("audit", path, "--group", "sex", "--group", "age", "--fail-over", "eop@5=0.001")

@@ -224,9 +224,9 @@ IN_THE_COMMAND = {
     "unknown output format": Case("audit good.csv --format xls", "--format must be one of text, json, md, html"),
     "two output formats": Case("audit good.csv --format md --json", "ask for different outputs; give one of them."),
     "no such rank column": Case("audit good.csv --rank r", "Name the right column with --rank."),
-    "limit without a value": Case("audit good.csv --fail-over eop@3", "a limit from 0 to 1, as eop@10=0.05; got"),
-    "limit above 1": Case("audit good.csv --fail-over eop@3=5", "a limit from 0 to 1, as eop@10=0.05; got"),
-    "limit of no gap": Case("audit good.csv --fail-over ndcg@3=0.5", "--fail-over must name one of demographic_par"),
+    "limit without a value": Case("audit good.csv --fail-over eop@3", "a measure and a limit, as eop@10=0.05; got"),
+    "limit above 1": Case("audit good.csv --fail-over eop@3=5", "is from 0 to 1, as eop@10=0.05; got"),
+    "limit without an interval": Case("audit good.csv --fail-over gini@3=0.5", "gini has no interval"),
     "limit that needs labels": Case(
         "audit good.csv --no-relevance --fail-over eop@3=0.5", "equal_opportunity needs relevance labels"
     ),

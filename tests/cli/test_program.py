@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ TITLES = ["--query-title", "--item-title"]
 OPTIONS = {
     "demo": ["--group", "--k", "--solver", "--seed", "--out", "--json"],
     "audit": [
-        *(*JUDGE, *DESIGN, "--score", "--rank", "--no-relevance", "--qrels", "--groups", *ROWS),
+        *(*JUDGE, *DESIGN, "--score", "--rank", "--no-relevance", "--qrels", "--groups", "--measures", *ROWS),
         *("--standard", "--sex", "--race", "--person", "--rate", "--reduce", "--unknown"),
     ],
     "train": ["--out", "--score", *FIT, *ROWS],
@@ -52,7 +53,7 @@ OPTIONS = {
         "--input-format",
         "--json",
     ],
-    "sweep": ["--out", "--methods", "--notions", "--strengths", *SPLIT, *RUN, *COLUMNS, *TITLES, *ROWS],
+    "sweep": ["--out", "--methods", "--measures", "--notions", "--strengths", *SPLIT, *RUN, *COLUMNS, *TITLES, *ROWS],
     "select": [
         "--rule",
         "--tolerance",
@@ -60,6 +61,7 @@ OPTIONS = {
         "--notion",
         "--k",
         "--quality",
+        "--gap",
         "--methods",
         "--grouping",
         "--json",
@@ -143,3 +145,13 @@ def test_a_reader_that_stops_early_gets_no_message(tmp_path, logged, more):
     with process.stderr:
         assert process.stderr.read() == b""
     assert process.wait(timeout=120) not in (0, 2)
+
+
+def test_measures_lists_all_of_them(run: Any) -> None:
+    printed = run("measures")
+    assert (printed.code, printed.err) == (0, "")
+    text = " ".join(printed.out.split())
+    for row in er.measures_table():
+        assert f"\n{row['name']}" in f"\n{printed.out}"
+        assert row["formula"] in text
+    assert [row["name"] for row in run("measures", "--json").json()] == [row["name"] for row in er.measures_table()]

@@ -67,6 +67,13 @@ def test_awrf(some: list[Query], k: int | None, discount: str, target: str) -> N
     holds(at("awrf", k, discount=discount, target=target), some, each)
 
 
+@given(LISTS, CUTS, st.sampled_from(["log2", "log2_clipped", "none"]), st.sampled_from(["data", "relevant", "equal"]))
+def test_the_score_of_the_track(some: list[Query], k: int | None, discount: str, target: str) -> None:
+    names = twins.labels(some)
+    each = [twins.awrf(query, names, k, discount, target) * twins.track_ndcg(query, k, discount) for query in some]
+    holds(at("awrf_ndcg", k, discount=discount, target=target), some, each)
+
+
 @given(
     LISTS, CUTS, DISCOUNTS, st.sampled_from([None, "data", "relevant", "equal"]), st.sampled_from(["relevant", "all"])
 )
@@ -78,9 +85,9 @@ def test_expected_exposure(some: list[Query], k: int | None, discount: str, targ
     for number, name in enumerate(("ee_l", "ee_d", "ee_r")):
         values = [value[number] for value in each]
         holds(at(name, k, discount=discount, target=target, among=among), some, values)
-    items = [twins.ee(query, None, k, discount, None, "relevant") for query in some]
+    items = [twins.ee(query, None, k, discount, None, among) for query in some]
     for number, name in enumerate(("item_ee_l", "item_ee_d", "item_ee_r")):
-        holds(at(name, k, discount=discount), some, [value[number] for value in items])
+        holds(at(name, k, discount=discount, among=among), some, [value[number] for value in items])
 
 
 @given(GROUPS.flatmap(lambda number: queries(groups=number, most=3, weights=(1.0, 2.5))), CUTS)
@@ -123,13 +130,17 @@ def test_the_largest_sum_is_the_best_of_all_orders(length: int, step: int, k: in
     assert largest.tolist() == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
-@given(queries(groups=2, unknown=False, most=2, scores=st.floats(-8, 8)), st.sampled_from("ab"))
-def test_fair_prefix(some: list[Query], protected: str) -> None:
+@given(
+    queries(groups=2, unknown=False, most=3, scores=st.floats(-8, 8)),
+    st.sampled_from("ab"),
+    st.sampled_from(["data", "relevant", "equal"]),
+)
+def test_fair_prefix(some: list[Query], protected: str, target: str) -> None:
     for query in some:
         query.scores = [float(place) for place in np.argsort(np.argsort(query.scores, kind="stable"))]
     names = twins.labels(some)
-    each = [twins.fair_prefix(query, names, names.index(protected), "data") for query in some]
-    holds(at("fair_prefix", None, protected=protected), some, each)
+    each = [twins.fair_prefix(query, names, names.index(protected), target) for query in some]
+    holds(at("fair_prefix", None, protected=protected, target=target), some, each)
 
 
 @given(GROUPS.flatmap(lambda number: queries(groups=number, most=3, longest=8)))
@@ -294,6 +305,26 @@ def test_soft_groups_of_ones_and_zeros_are_labels() -> None:
         er.measure(scores, soft, "rnd")
 
 
+def test_several_dimensions_are_one_membership() -> None:
+    rng = np.random.default_rng(3)
+    sex, age = rng.dirichlet([1, 1], 12), np.eye(3)[rng.integers(0, 3, 12)]
+    age[4] = 0  # unknown in one dimension
+    table, names = er.joint_groups([sex, age], [["f", "m"], [1, 2, 3]])
+    assert names == ["f & 1", "f & 2", "f & 3", "m & 1", "m & 2", "m & 3"]
+    assert table.tolist() == [[a * b for a in one for b in two] for one, two in zip(sex, age, strict=True)]
+    data = er.RankingData.from_arrays(np.zeros((12, 0)), [1, 0] * 6, ["x"] * 12, [1] * 12).with_membership(table, names)
+    weights = 1 / np.log2(np.maximum(np.arange(1, 13), 2))
+    share = weights @ table / (weights @ table).sum()
+    target = table.sum(axis=0) / table.sum()
+    middle = (share + target) / 2
+    divergence = sum(p * log(p / m) for parts in (share, target) for p, m in zip(parts, middle, strict=True) if p) / 2
+    assert er.measure(-np.arange(12.0), data, "awrf")["awrf"] == pytest.approx(1 - divergence, abs=1e-12)
+    with pytest.raises(DataError, match=r"got shapes \[\(12, 2\), \(12, 3\)\] for \[2, 2\] categories"):
+        er.joint_groups([sex, age], [["f", "m"], [1, 2]])
+    with pytest.raises(DataError, match="all of the same rows"):
+        er.joint_groups([sex[:3], age], [["f", "m"], [1, 2, 3]])
+
+
 def test_soft_groups_share_their_rows() -> None:
     data = er.RankingData.from_arrays(np.zeros((2, 0)), [1, 0], None, [1, 1]).with_membership(
         [[0.5, 0.5], [0, 1]], "ab"
@@ -425,6 +456,24 @@ def test_cut_offs_beyond_the_list_are_the_whole_list() -> None:
             names = [measure.name, f"{measure.name}@99"]
             one, two = er.measure(scores, data, names).values()
             assert one == pytest.approx(two, nan_ok=True), measure.name
+
+
+def test_lists_shorter_than_the_target_lose_against_it() -> None:
+    data = er.RankingData.from_arrays(np.zeros((2, 0)), [1, 1], ["a", "b"], [1, 1])
+    short, whole = "ee_l@4(target=equal,discount=none)", "ee_l(target=equal,discount=none)"
+    values = er.measure([2.0, 1.0], data, [short, whole])
+    assert values == {short: 2 * (1 - 4 / 2) ** 2, whole: 0.0}
+    # Far more ranks than there are items take no memory.
+    most = er.measure([2.0, 1.0], data, "ee_r@5000000(target=equal,discount=none)")
+    assert list(most.values()) == [2 * 5_000_000 / 2]
+
+
+def test_a_list_that_shows_nothing_relevant_has_no_exposure_against_a_target() -> None:
+    """So the track has it, also where all items count; lists without any label are as they are."""
+    name = "ee_d@1(target=equal,among=all,discount=none)"
+    for relevance, value in (([0, 1], 0.0), ([1, 0], 1.0), ([0, 0], 1.0)):
+        data = er.RankingData.from_arrays(np.zeros((2, 0)), relevance, ["a", "b"], [1, 1])
+        assert er.measure([2.0, 1.0], data, name) == {name: value}
 
 
 def test_measures_of_whole_lists_refuse_a_cut_off() -> None:

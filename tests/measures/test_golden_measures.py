@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -10,21 +9,7 @@ import numpy as np
 from evenrank.measures import cut_points, exposure_shares, fair_trec, group_values, item_exposure, pairs, prefixes
 from evenrank.measures.lists import group_sums, joint_membership, one_hot, ranked_exposure
 from evenrank.ranking import Ranking
-from golden import golden
-
-Case = dict[str, Any]
-TEXTS = {None: nan, "inf": inf, "-inf": -inf}
-
-
-def numbers(value: Any) -> Any:
-    """A golden value with its null and infinities as numbers."""
-    if isinstance(value, list):
-        return np.array([numbers(part) for part in value], float)
-    return TEXTS.get(value, value) if value is None or isinstance(value, str) else value
-
-
-def agrees(value: Any, expected: Any, rel: float = 1e-9) -> None:
-    np.testing.assert_allclose(np.asarray(value, float), numbers(expected), rtol=rel, atol=1e-12, equal_nan=True)
+from golden import Case, agrees, golden
 
 
 def one_list(n: int) -> np.ndarray:

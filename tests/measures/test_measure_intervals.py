@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import evenrank as er
-from evenrank.intervals import intervals
+from evenrank.confidence import intervals
 from evenrank.measures import MEASURES, Evaluation, ask
 from evenrank.statistic import RankedQueries
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import evenrank as er
+from evenrank.confidence import intervals
 from evenrank.errors import ConfigError, DataError
-from evenrank.intervals import intervals
 from evenrank.measures import MEASURES, Evaluation, MeasureAt, Options, measures_table, parse_measure
 
 DISCOUNTS = {
@@ -270,6 +270,7 @@ def test_the_table_describes_every_measure() -> None:
     assert [row["name"] for row in rows] == list(MEASURES)
     for row in rows:
         assert row["best"] in ("high", "low")
+        assert row["formula"]
         assert row["range"]
         assert row["ties"]
         assert set(row["needs"]) <= {"relevance", "groups", "items", "protected"}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import evenrank as er
+from evenrank.confidence import intervals
 from evenrank.errors import ConfigError, DataError
-from evenrank.intervals import intervals
 from evenrank.measures import ask
 
 KS = (1, 3)

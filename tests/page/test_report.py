@@ -233,3 +233,23 @@ def test_names_that_begin_like_formulas_are_none_in_the_page_s_tables():
     page = Page(report_page(sweep))
     cells = [text for tag in ("td", "th", "option") for text in page.texts(tag)]
     assert not [cell for cell in cells if cell.lstrip().startswith(("=", "+", "@"))]
+
+
+def test_further_measures_are_shown_where_they_were_asked_for(html):
+    assert "Further measures" not in html
+    data = er.datasets.german_credit("age", lists=30)
+
+    def width(scores, rows):
+        return float(np.ptp(scores))
+
+    names = ["awrf@3", "ndkl@5(target=equal)", width]
+    sweep = er.sweep(data, notions=["dp"], strengths=[0, 1.0], ks=[3, 5], folds=3, measures=names, examples=0)
+    text = report_page(sweep)
+    table = text[text.index('id="h-further-measures"') :].partition("</section>")[0]
+    for name, k in (("awrf@3", 3), ("ndkl@5(target=equal)", 5), ("width", 5)):
+        _, means, errors = sweep.along(name, "dp", method="amortized", grouping="group")
+        best = sweep.curve("dp", k).best
+        row = table[table.index(f'<th scope="row">{name}</th>') :].partition("</tr>")[0]
+        assert [with_error(means[at], errors[at]) for at in (0, best)] == re.findall(r"<td>([^<]*)</td>", row)[-2:]
+    assert "awrf@3: high is better; 1: the groups&#39; shares of exposure are the target&#39;s." in table
+    assert "width:" not in table

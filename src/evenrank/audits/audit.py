@@ -17,9 +17,9 @@ from evenrank.audits.verdicts import Category, Verdict, four_fifths_of, overall,
 from evenrank.bounds import Certificate
 from evenrank.checks import check_k, check_number, choose
 from evenrank.comparisons import Comparison, compare
+from evenrank.confidence import METHODS, REPLICATES, Interval, check_confidence, intervals
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.intervals import METHODS, REPLICATES, Interval, check_confidence, intervals
 from evenrank.measures import MeasureLike
 from evenrank.planning import Noticeable
 from evenrank.threads import one_thread

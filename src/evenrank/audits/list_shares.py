@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.audits.summary import Summary
-from evenrank.intervals import Interval, student
+from evenrank.confidence import Interval, student
 from evenrank.measures import MeasureAt
 from evenrank.measures.evaluation import divide
 from evenrank.measures.exposure_shares import awrf
@@ -49,10 +49,13 @@ def share_intervals(
     """
     if not (summary.count == summary.weight).all():
         return {}
+    ranges = dict(RANGES)
+    if summary.count.sum() < summary.lengths.sum():  # items of unknown group take places of the top k
+        ranges["max_skew"] = (-np.inf, np.inf)
     found = {}
     for cut, k in enumerate(summary.ks):
         for name, values in list_shares(summary, cut).items():
-            found[name, k] = _interval(str(MeasureAt(name, k)), values, clusters, confidence)
+            found[name, k] = _interval(str(MeasureAt(name, k)), values, clusters, confidence, ranges[name])
     return found
 
 
@@ -83,9 +86,13 @@ def list_shares(summary: Summary, cut: int) -> dict[str, NDArray[np.float64]]:
 
 
 def _interval(
-    name: str, values: NDArray[np.float64], clusters: Sequence[NDArray[np.int64]], confidence: float
+    name: str,
+    values: NDArray[np.float64],
+    clusters: Sequence[NDArray[np.int64]],
+    confidence: float,
+    limits: tuple[float, float],
 ) -> Interval:
-    """Give the mean of the lists that have a value, with Student's t over clusters."""
+    """Give the mean of the lists that have a value, with Student's t over clusters, within the measure's range."""
     exists = np.flatnonzero(~np.isnan(values))
     values = values[exists]
     mean = float(values.mean()) if len(values) else np.nan
@@ -97,8 +104,15 @@ def _interval(
         variance = float(moved @ moved) * count / max(1, count - 1)
         if count > 1 and variance > CONSTANT:
             reaches.append(student(count - 1, confidence) * np.sqrt(variance))
-    low, high = np.nan, np.nan
     if reaches:
-        least, most = RANGES[MeasureAt.of(name).name]
+        least, most = limits
         low, high = float(max(least, mean - max(reaches))), float(min(most, mean + max(reaches)))
-    return Interval(name, mean, low, high, confidence, "analytic", len(values))
+        return Interval(name, mean, low, high, confidence, "analytic", len(values))
+    reason = "all lists have the same value, or there is one only"
+    if not len(values):
+        reason = "no list has a value"
+    elif not np.isfinite(mean):
+        reason = "the value of some lists is infinite"
+    elif not clusters:
+        reason = "items recur, so that lists are not independent"
+    return Interval(name, mean, np.nan, np.nan, confidence, "none", len(values), reason)

@@ -17,9 +17,9 @@ from evenrank.audits.pair import QUESTIONS, Gap, Pair
 from evenrank.audits.recurring import Recurring
 from evenrank.audits.summary import VALUES, Summary
 from evenrank.comparison_totals import holm
+from evenrank.confidence import student
 from evenrank.inference import Lists, PairScore, Pooled, Residuals, adjusted, pooled, ratio_rule, within
 from evenrank.inference import Rate as GroupRate
-from evenrank.intervals import student
 from evenrank.planning import Noticeable, Precision, noticed
 
 MOST_PAIRS = 300  # with more groups, each is compared with the largest one only

@@ -13,7 +13,7 @@ from evenrank.audits.cells import SummaryStatistics
 from evenrank.audits.summary import Summary
 from evenrank.audits.tested import TestedGaps
 from evenrank.bounds import Certificate, certify
-from evenrank.intervals import Interval, interval_of
+from evenrank.confidence import Interval, interval_of
 from evenrank.measures import MeasureAt
 from evenrank.notions import NOTIONS
 from evenrank.query_sums import resampled_ratios

@@ -10,7 +10,7 @@ from evenrank.audits.pair_words import count, notion_words
 from evenrank.audits.section import Section
 from evenrank.audits.share_words import shares_section
 from evenrank.audits.words import told
-from evenrank.measures import MeasureAt
+from evenrank.measures import MEASURE_ALIASES, MEASURES, MeasureAt
 from evenrank.wording import (
     NONE,
     TITLES,
@@ -169,6 +169,17 @@ def _ahead(audit: Audit, best: list[Pair | None], question: str, *, several: boo
     return [("  favoured", *named("a")), *([("  over", *named("b"))] if several else [])]
 
 
+def _whose(audit: Audit, best: list[Pair | None], *, several: bool) -> list[tuple[str, ...]]:
+    """Rows that name the groups of the numbers above them, if for some cut-off no gap is shown and so none is named."""
+    if all(pair is None or pair.within_query.p <= 1 - audit.confidence for pair in best):
+        return []
+
+    def named(side: str) -> list[str]:
+        return [NONE if pair is None else name_cell(getattr(pair, side), NAME) for pair in best]
+
+    return [("  of", *named("a")), *([("  beside", *named("b"))] if several else [])]
+
+
 def _within(audit: Audit) -> Section:
     """The clearest pair of each notion and cut-off, within queries."""
     rows: list[tuple[str, ...]] = []
@@ -187,6 +198,7 @@ def _within(audit: Audit) -> Section:
             row("  p, corrected", lambda pair: p_value(pair.within_query.adjusted)),
             *_ahead(audit, best, "within_query", several=several),
             row("  got (even shares)", lambda pair: f"{count(pair.observed)} ({count(pair.expected)})"),
+            *_whose(audit, best, several=several),
             row("  lists", lambda pair: f"{pair.lists:,}"),
         ]
     note = "Each list by itself: what the ranker does with the lists it got."
@@ -251,12 +263,27 @@ def _quality(audit: Audit) -> Section:
 
 
 def _further(audit: Audit) -> Section:
-    rows = [
-        (tidy(interval.measure), number(interval.estimate), span(interval.low, interval.high), str(interval.queries))
-        for interval in audit.measures
-    ]
-    head = ("", "value", f"{audit.confidence:.0%} interval", "queries")
-    return Section("Further measures", (), head, tuple(rows))
+    """What was asked for besides: intervals over queries, or why there is none, and how each measure is read."""
+    rows, read, without = [], [], []
+    for interval in audit.measures:
+        name, missing = tidy(interval.measure), interval.low != interval.low
+        ends = "" if missing else span(interval.low, interval.high)
+        rows.append((name, number(interval.estimate), ends, str(interval.queries)))
+        if missing and interval.reason:
+            without.append(f"{name} has no interval: {interval.reason}.")
+        if (ours := MEASURES.get(MEASURE_ALIASES.get(head := _head_of(interval.measure), head))) is not None:
+            read.append(f"{name}: {ours.best} is better, {ours.range}" + (f"; {ours.fair}." if ours.fair else "."))
+    sentences = []
+    if any(row[2] for row in rows):
+        recurring = audit.facts["recurring_items"]
+        more = " Items recur here, so that the intervals are for new lists of the same items." if recurring else ""
+        sentences.append(f"These intervals take queries as independent of each other.{more}")
+    head_row = ("", "value", f"{audit.confidence:.0%} interval", "queries")
+    return Section("Further measures", (*sentences, *without), head_row, tuple(rows), " ".join(read))
+
+
+def _head_of(measure: str) -> str:
+    return measure.partition("(")[0].partition("@")[0].strip().lower()
 
 
 def _certified(audit: Audit) -> Section:

@@ -11,7 +11,7 @@ from evenrank.wording import NONE, TITLES, three_digits
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
-    from evenrank.intervals import Interval
+    from evenrank.confidence import Interval
 
 
 def shares_section(audit: Audit) -> Section:
@@ -29,9 +29,10 @@ def shares_section(audit: Audit) -> Section:
         endless = endless or any(finding.interval.estimate == -math.inf for finding in found)
     note = (
         "Means over lists, against each list's own shares of the groups. AWRF: 1 less the Jensen–Shannon divergence "
-        "of the shares of exposure. Skew: the logarithm of a group's share of the top k over its share of the list, "
-        "for the group where it is highest or lowest. Lists in random order are not at 1 and 0 either, the less so the "
-        "shorter they are, so no verdict rests on these."
+        "of the shares of exposure, which is 1 / log2(1 + rank) (the TREC track weighs ranks 1 and 2 alike). Skew: the "
+        "logarithm of a group's share of the top k over its share of the list, for the group where it is highest or "
+        "lowest. Lists in random order are not at 1 and 0 either, the less so the shorter they are, so no verdict "
+        "rests on these."
     )
     if audit.facts["recurring_items"]:
         note += " Items recur, so that lists are not independent: there are no intervals."

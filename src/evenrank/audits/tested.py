@@ -8,7 +8,7 @@ import numpy as np
 
 from evenrank.audits.pair import Pair
 from evenrank.audits.pairs import Tests
-from evenrank.intervals import Interval, interval_of
+from evenrank.confidence import Interval, interval_of
 from evenrank.measures import MeasureAt
 from evenrank.statistic import Statistic
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evenrank.audits.headline import in_short, is_query_mix
 from evenrank.audits.notable import by_clearness
 from evenrank.audits.pair_words import count, shown_sentences, untold
-from evenrank.intervals import FEW
+from evenrank.confidence import FEW
 from evenrank.measures import MeasureAt
 from evenrank.wording import FOUR_FIFTHS, TITLES, quoted, signed, title
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from evenrank.boosting.rows import in_order, query_ids
 from evenrank.checks import check_number
+from evenrank.confidence import interval
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
-from evenrank.intervals import interval
 from evenrank.measures import measure
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation

@@ -10,13 +10,13 @@ import typer
 from numpy.typing import NDArray
 
 import evenrank as er
-from evenrank.audits.audit import RATIO, UNLABELLED, Audit
+from evenrank.audits.audit import Audit
 from evenrank.audits.tables import tidy_table
 from evenrank.audits.workbook import sheets, workbook
 from evenrank.cli import audit_output, common, options, process, standards
 from evenrank.cli.audit_output import FORMATS
 from evenrank.cli.guard import Output
-from evenrank.cli.limits import exceeded, limit_of
+from evenrank.cli.limits import exceeded, limit_of, need_no_labels
 from evenrank.cli.spool import title_of
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, one_line
@@ -60,11 +60,12 @@ def audit(
     compare: Annotated[
         Path | None, typer.Option(help="Other scores of the same queries and items, to be compared with these.")
     ] = None,
+    measures: options.Measures = None,
     fail_over: Annotated[
         list[str] | None,
         typer.Option(
-            help="As eop@10=0.05: exit 1 if that gap (largest pair) is significantly above; "
-            "as four_fifths@10=0.8: if the ratio of rates is significantly below. Repeatable."
+            help="As eop@10=0.05: exit 1 if that gap (largest pair) is significantly above; as four_fifths@10=0.8 or "
+            "awrf@10=0.95, where high is better: if it is significantly below. Repeatable."
         ),
     ] = None,
     cluster: Annotated[
@@ -116,7 +117,7 @@ def audit(
     form = standards.Form(standard, sex, race, person, rate, reduce, unknown)
     if standard is not None:
         form.refuse(group=group, compare=compare, fail_over=fail_over, cluster=cluster, min_count=min_count)
-        form.refuse(qrels=qrels, groups=groups)
+        form.refuse(qrels=qrels, groups=groups, measures=measures)
         report = form.audit(file, settings, k=k, rank=rank, min_share=min_share, confidence=confidence)
         standards.write(report, shape, out, file)
         return
@@ -126,12 +127,11 @@ def audit(
     if trec and group is not None:
         raise ConfigError(f"--group must not be given for a TREC run; got {group[0]!r}. Its groups come from --groups.")
     labelled = not no_relevance and not (trec and qrels is None)
-    ks = sorted({*options.cut_offs(k or CUTS), *(limit.k for limit in limits)})
-    for limit in limits:
-        if not labelled and limit.measure not in (*UNLABELLED, RATIO):
-            raise ConfigError(
-                f"--fail-over {limit.text}: {limit.measure} needs relevance labels, and the log has none."
-            )
+    ks = sorted({*options.cut_offs(k or CUTS), *(limit.k for limit in limits if limit.k is not None)})
+    further = list(dict.fromkeys([*options.measures(measures), *(limit.further for limit in limits if limit.further)]))
+    if not labelled:
+        need_no_labels([(f"--fail-over {limit.text}", limit.name) for limit in limits])
+        need_no_labels([(f"--measures {name}", name) for name in further])
     settings["qrels"] = qrels
     advice = {
         "relevance": "Name the right column with --relevance, or pass --no-relevance if the log has none.",
@@ -177,6 +177,7 @@ def audit(
             items=items,
             min_share=min_share,
             min_count=min_count,
+            measures=further,
         )
         for name, rows in parts.items()
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ import typer
 
 from evenrank.errors import ConfigError
 from evenrank.io.registry import FORMATS
+from evenrank.measures import parse_measure
 from evenrank.row_checks import is_number
 
 COLUMNS = "Columns of the file"
@@ -114,6 +116,13 @@ Threshold = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable results instead of tables.")]
 Ks = Annotated[str, typer.Option("--k", help="Cut-offs, comma-separated.")]
+Measures = Annotated[
+    str | None,
+    typer.Option(
+        "--measures",
+        help="Further measures, comma-separated, as awrf@10,ndkl@10(target=equal); see `evenrank measures`.",
+    ),
+]
 
 
 def cut_offs(text: str) -> list[int]:
@@ -122,6 +131,15 @@ def cut_offs(text: str) -> list[int]:
     if not parts or not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise ConfigError(f"--k must be whole numbers ≥ 1, comma-separated; got {text!r}.")
     return sorted({int(part) for part in parts})
+
+
+def measures(text: str | None) -> list[str]:
+    """Parse measures from "awrf@10(target=equal,discount=log2),ndkl@10": commas within brackets do not part them."""
+    parts = re.split(r",(?![^(]*\))", text or "")
+    found = [part.strip() for part in parts if part.strip()]
+    for name in found:
+        parse_measure(name)
+    return found
 
 
 def names(text: str | None) -> list[str] | None:

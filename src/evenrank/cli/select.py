@@ -30,7 +30,10 @@ def select(
     k: Annotated[
         int | None, options.numeric("--k", parser=options.whole(1), help="The cut-off.  [default: the largest]")
     ] = None,
-    quality: Annotated[str, typer.Option(help="ndcg or precision.")] = "ndcg",
+    quality: Annotated[str, typer.Option(help="ndcg, precision, or one of the run's further measures.")] = "ndcg",
+    gap: Annotated[
+        str | None, typer.Option(help="One of the run's further measures, to be lowered instead of the notion's gap.")
+    ] = None,
     methods: Annotated[str | None, typer.Option(help="Choose from these, comma-separated.  [default: all]")] = None,
     baseline: Annotated[
         str | None, typer.Option(help="The method whose strength 0 is the baseline.  [default: the run's first]")
@@ -65,6 +68,7 @@ def select(
                 rule=rule_name,
                 tolerance=tolerance,
                 quality=quality,
+                gap=gap,
                 methods=options.names(methods),
                 baseline=baseline,
                 grouping=where,

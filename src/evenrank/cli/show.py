@@ -257,9 +257,10 @@ def short_notion(name: str) -> str:
 def measures(rows: Sequence[dict[str, Any]]) -> None:
     """Print some lines per measure: how it is written and which end is better; how it is read; its options."""
     for row in rows:
-        cut = {"needed": "@k", "optional": "[@k]"}[row["k"]]
+        cut = {"needed": "@k", "optional": "[@k]", "none": ""}[row["k"]]
         alias = f" ({row['alias']})" if row["alias"] else ""
         line(f"{row['name'] + cut + alias:<34} {row['best']} is better, {row['range']}")
+        line(f"    {row['formula']}")
         if row["fair"]:
             line(f"    {row['fair']}")
         needs = f"; needs {', '.join(row['needs'])}" if row["needs"] else ""

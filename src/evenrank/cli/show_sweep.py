@@ -7,7 +7,22 @@ from collections.abc import Sequence
 from evenrank.cli import show
 from evenrank.experiment.choice import Choice
 from evenrank.experiment.trials import Sweep
+from evenrank.page.further import further_measures, further_rows
 from evenrank.wording import percent, spoken, three_digits
+
+
+def further(result: Sweep) -> None:
+    """Print the measures that were asked for besides, if any were: without mitigation, and at no loss."""
+    for grouping in result.groupings if further_measures(result) else ():
+        of = f", groups by {grouping}" if len(result.groupings) > 1 else ""
+        table = show.new_table(f"Further measures{of}: now, and at the smallest gap at no significant quality loss")
+        left = ("measure", "notion", "method") if len(result.methods) > 1 else ("measure", "notion")
+        for name in (*left, "now", "at no loss"):
+            table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
+        for part in further_rows(result, grouping):
+            method = [part.method] if len(result.methods) > 1 else []
+            table.add_row(part.measure, show.short_notion(part.notion), *method, part.now, part.at_no_loss)
+        show.console().print(table)
 
 
 def summary(result: Sweep, subtitle: str = "", *, every_strength: bool = False) -> None:

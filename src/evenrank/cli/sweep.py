@@ -42,6 +42,7 @@ def sweep(
         ),
     ] = None,
     k: options.Ks = "1,3,5",
+    measures: options.Measures = None,
     folds: Annotated[
         int | None,
         options.numeric("--folds", parser=options.whole(2), help="Number of folds of the queries.  [default: 5]"),
@@ -91,6 +92,7 @@ def sweep(
         "notions": options.names(notions),
         "strengths": _strengths(strengths or [], chosen),
         "ks": options.cut_offs(k),
+        "measures": options.measures(measures),
         "folds": folds,
         "seed": seed,
         "seeds": parse_seeds(seeds),
@@ -132,6 +134,7 @@ def sweep(
         common.print_json({**result.to_dict(), "run": str(out)})
         return
     show_sweep.summary(result, every_strength=bool(strengths))
+    show_sweep.further(result)
     folder = shlex.quote(str(out))
     show.line(f"Run folder: {out}. Next: evenrank report {folder}, evenrank select {folder}")
 

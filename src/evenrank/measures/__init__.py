@@ -8,6 +8,7 @@ from evenrank.measures.ask import MeasureLike, ask, ask_all, listed_measures
 from evenrank.measures.compute import measure, measure_with_rates, selection_rates
 from evenrank.measures.entry import Measure
 from evenrank.measures.evaluation import Evaluation
+from evenrank.measures.joint import joint_groups
 from evenrank.measures.named import MeasureAt, measure_names
 from evenrank.measures.options import Options
 from evenrank.measures.registry import MEASURE_ALIASES, MEASURES, Asked, parse_measure
@@ -24,6 +25,7 @@ __all__ = [
     "Options",
     "ask",
     "ask_all",
+    "joint_groups",
     "listed_measures",
     "measure",
     "measure_names",

@@ -41,6 +41,8 @@ class Measure:
     options : mapping
         The options that it takes (`Options`), each with the measure's own choice; the formula finds them as
         ``evaluation.options``.
+    formula : str
+        What it computes, in the words of docs/measures.md.
     range : str
         The values it can have, as "0 to 1".
     fair : str
@@ -73,6 +75,7 @@ class Measure:
     pooled: PerQuery | None = None
     alias: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    formula: str = ""
     range: str = ""
     fair: str = ""
     ties: str = EXACT
@@ -155,6 +158,8 @@ class Measure:
         number = counted.sum(axis=0)
         if not np.all(number):
             lacking = "a relevant item" if self.needs == ("relevance",) else "what it needs"
+            if "step" in self.options:
+                lacking = f"{ev.options.step} ranks or more within the cut-off (step={ev.options.step}) and both groups"
             warnings.warn(f"{self.name} is NaN: no query has {lacking}", DataWarning, stacklevel=2)
         return divide(np.where(counted, values, 0).sum(axis=0), number)
 

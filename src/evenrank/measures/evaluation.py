@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenrank.contrasts import Contrast
 from evenrank.data import RankingData
-from evenrank.discounts import ERR, PATIENCE, STOP, discount_sums, err_exposure
+from evenrank.discounts import ERR, PATIENCE, STOP, discount_sums, discount_total, err_exposure
 from evenrank.errors import ConfigError, DataError
 from evenrank.labels import item_codes, label_places
 from evenrank.measures.options import GroupShares, Options
@@ -22,6 +22,7 @@ from evenrank.row_checks import listed
 
 MOST_EXPONENTIAL = 1000  # 2^1024 overflows
 NO_OPTIONS = Options()
+MOST_CODES = 127
 KEPT = 2  # row values that are kept for the next measure
 
 
@@ -127,6 +128,12 @@ class Evaluation:
         shape[axis], shape[-1] = of_entry.shape
         return np.asarray((by_sample * of_entry.reshape(shape)).sum(axis=-1))
 
+    @property
+    def places(self) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """First and size of `Ranking`, (n, columns) each; no size if nothing is tied."""
+        first, size = (part.reshape(len(part), -1) for part in (self.ranking.first, self.ranking.size))
+        return first, None if self.ranking.untied else size
+
     def top(self, k: int) -> NDArray[np.float64]:
         """Give each row's probability of being among its query's first k, (n,) or (n, models)."""
         return self._recent(("top", k), lambda: self.averaged(self.ranking.top(k)))
@@ -154,6 +161,14 @@ class Evaluation:
             raise ConfigError("discount 'err' is none of the rank alone, which this measure needs; choose another.")
         return np.diff(self._sums(k, name))
 
+    def whole_exposure(self, k: int | None = None) -> NDArray[np.float64]:
+        """Sum the discounts of the first k ranks, or of all ranks of the list, for each query, (q,)."""
+        if k is None:
+            return np.concatenate([[0.0], np.cumsum(self.weights())])[self.data.lengths]
+        self.weights(k)  # refuses a discount that is none of the rank alone
+        name, patience, _ = self._discount(None)
+        return np.full(self.data.n_queries, discount_total(k, name, patience))
+
     def _discount(self, discount: str | None) -> tuple[str, float, float]:
         options = self.options
         patience = PATIENCE if options.patience is None else options.patience
@@ -179,6 +194,15 @@ class Evaluation:
         return member
 
     @property
+    def codes(self) -> NDArray[np.int8] | None:
+        """Each row's group number, (n,), -1 for an unknown group; None for probabilities, or more than 127 groups."""
+        data = self.data
+        if data.membership is not None or data.n_groups > MOST_CODES:
+            return None
+        codes: NDArray[np.int8] = self._once("codes", lambda: np.maximum(data.group, -1).astype(np.int8))
+        return codes
+
+    @property
     def items(self) -> tuple[NDArray[np.int64], int]:
         """The number of each row's item, (n,), from 0, and how many different items there are."""
         ids = self.data.item_ids
@@ -192,7 +216,7 @@ class Evaluation:
         """The code of the protected group: the one that the options name, or the smallest group of the data."""
         label, names = self.options.protected, self.data.group_names
         if label is None:
-            return int(np.argmin(self.membership.sum(axis=0)))
+            return int(np.argmin(self._once("group sizes", lambda: self.membership.sum(axis=0))))
         code = label_places([label], names)[0]
         if code < 0:
             raise ConfigError(f"protected must be one of the groups {listed(names)}; got {label!r}.")

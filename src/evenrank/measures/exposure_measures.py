@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from evenrank.discounts import PATIENCE, STOP
 from evenrank.measures.entry import AT_EXPECTED, Measure
-from evenrank.measures.evaluation import Evaluation
+from evenrank.measures.evaluation import Evaluation, divide
 from evenrank.measures.exposure_shares import PARTS, along_groups, awrf, ideal_exposure
 from evenrank.measures.group_values import lowest_over_highest
-from evenrank.measures.lists import group_sums
+from evenrank.measures.lists import group_sums, query_sums
 from evenrank.notions import NOTIONS
 
+TRACK = {"discount": "log2_clipped", "patience": PATIENCE, "stop": STOP, "target": "data"}
 BROWSING = {"discount": "rbp", "patience": PATIENCE, "stop": STOP}
 DIAZ = "Diaz et al. 2020"
 
@@ -29,11 +30,22 @@ def awrf_of(ev: Evaluation, k: int | None) -> NDArray[Any]:
     return awrf(group_exposure(ev, k), ev.target_shares())
 
 
+def awrf_ndcg(ev: Evaluation, k: int | None) -> NDArray[Any]:
+    """AWRF times NDCG of 0/1 gains with the same discount; NaN where either is."""
+    data = ev.data
+    relevant = data.relevant
+    gained = ev.per_query_sum(ev.as_column(relevant) * ev.exposure(k))
+    number = np.minimum(ev.relevant_per_query.astype(np.int64), data.lengths if k is None else k)
+    best = np.concatenate([[0.0], np.cumsum(ev.weights(k))])[number]
+    return np.asarray(awrf_of(ev, k) * divide(gained, ev.as_column(best)))
+
+
 def expected_exposure(ev: Evaluation, k: int | None, part: str) -> NDArray[Any]:
     """A part of the expected exposure of the groups of each query; NaN where nothing is relevant, if relevance counts.
 
     Without a target it is the exposure that groups have if lists stand by relevance (the browsing models of expeval).
-    Target shares are of the exposure of the first k ranks of the list (task 2 of the TREC track).
+    With one it is task 2 of the TREC track: the target is its share of the exposure of k ranks, also where the list is
+    shorter, and a list that shows none of its relevant items has no exposure.
     """
     data, options = ev.data, ev.options
     relevant_only = options.among != "all"
@@ -41,14 +53,20 @@ def expected_exposure(ev: Evaluation, k: int | None, part: str) -> NDArray[Any]:
     if options.target is None:
         wanted = group_sums(_ideal(ev, k), ev.membership, data.query_ptr)
     else:
-        in_list = np.concatenate([[0.0], np.cumsum(ev.weights(k))])[data.lengths]
-        wanted = ev.target_shares() * in_list[:, None]
+        wanted = ev.target_shares() * ev.whole_exposure(k)[:, None]
+        if not relevant_only:
+            missed = query_sums(ev.exposure(k) * ev.as_column(data.relevant), data.query_ptr) == 0
+            missed &= ev.as_column(ev.relevant_per_query > 0)
+            exposure = np.where(missed[:, None], 0.0, exposure)
     value = np.asarray(PARTS[part](exposure, along_groups(wanted, exposure)).sum(axis=1))
     return _where_relevant(ev, value) if relevant_only or options.target is None else value
 
 
 def item_exposure(ev: Evaluation, k: int | None, part: str) -> NDArray[Any]:
-    """A part of the expected exposure of the items of each query; NaN where nothing is relevant."""
+    """A part of the expected exposure of the items of each query; NaN where nothing is relevant.
+
+    The exposure of all items counts. Items that are not relevant have a target with ``among="all"`` only.
+    """
     wanted = ev.as_column(_ideal(ev, k))
     return _where_relevant(ev, ev.per_query_sum(PARTS[part](ev.exposure(k), wanted)))
 
@@ -94,6 +112,13 @@ def exposure_rates(ev: Evaluation, k: int | None, kind: str, *, pooled: bool) ->
     return (sums.sum(axis=0), units.sum(axis=0)) if pooled else (sums, units)
 
 
+_RATES = {
+    "items": "Σ w / number of items",
+    "merit": "Σ w / Σ relevance",
+    "impact": "Σ w · relevance / Σ relevance",
+}
+
+
 def _ratio(kind: str, name: str, alias: str, fair: str, reference: str) -> Measure:
     def pooled(ev: Evaluation, k: int | None) -> NDArray[Any]:
         value = lowest_over_highest(*exposure_rates(ev, k, kind, pooled=True))
@@ -115,6 +140,7 @@ def _ratio(kind: str, name: str, alias: str, fair: str, reference: str) -> Measu
         pooled,
         alias,
         options={"discount": "log2", "patience": PATIENCE, "stop": STOP},
+        formula=f"lowest / highest over groups of {_RATES[kind]}",
         range="0 to 1",
         fair=fair,
         ties="of expected exposure",
@@ -127,6 +153,13 @@ def _ratio(kind: str, name: str, alias: str, fair: str, reference: str) -> Measu
     )
 
 
+_PART_FORMULAS = {
+    "loss": "Σ (E − T)² over each {0}: E_{1} is its exposure, T_{1} its target",
+    "disparity": "Σ E² over each {0}: E_{1} is its exposure",
+    "relevance": "Σ E·T over each {0}: E_{1} is its exposure, T_{1} its target",
+}
+
+
 def _expected(name: str, part: str, best: str, fair: str, *, of_items: bool) -> Measure:
     compute = item_exposure if of_items else expected_exposure
     return Measure(
@@ -135,7 +168,8 @@ def _expected(name: str, part: str, best: str, fair: str, *, of_items: bool) -> 
         best,
         lambda ev, k: compute(ev, k, part),
         alias="" if of_items else name.replace("_", ""),
-        options=BROWSING if of_items else {**BROWSING, "target": None, "among": "relevant"},
+        formula=_PART_FORMULAS[part].format("item i" if of_items else "group g", "i" if of_items else "g"),
+        options={**BROWSING, "among": "relevant", **({} if of_items else {"target": None})},
         range="0 and above",
         fair=fair,
         ties=AT_EXPECTED if part != "relevance" else "exact expectation",
@@ -150,12 +184,26 @@ EXPOSURE_MEASURES = (
         "optional",
         "high",
         awrf_of,
-        options={"discount": "log2_clipped", "patience": PATIENCE, "stop": STOP, "target": "data"},
+        options=TRACK,
+        formula="1 − JSD(A, T), natural logarithm: A_g = Σ w of group g / Σ w of known groups, T the target shares",
         range="1 − ln 2 (0.307) to 1",
         fair="1: the groups' shares of exposure are the target's",
         ties=AT_EXPECTED,
         needs=("groups",),
         reference="TREC Fair Ranking 2021/22, task 1",
+    ),
+    Measure(
+        "awrf_ndcg",
+        "optional",
+        "high",
+        awrf_ndcg,
+        options=TRACK,
+        formula="AWRF · NDCG of each list; gain 1 for a relevant item, and AWRF's discount in both",
+        range="0 to 1",
+        fair="1: the groups' shares of exposure are the target's, and the order is the best",
+        ties=AT_EXPECTED,
+        needs=("groups", "relevance"),
+        reference="TREC Fair Ranking 2021/22, score of task 1",
     ),
     *(
         _expected(prefix + name, part, best, fair, of_items=bool(prefix))

@@ -14,17 +14,25 @@ from evenrank.measures.evaluation import Evaluation, divide
 from evenrank.measures.item_exposure import (
     aggregate_diversity,
     attention_difference,
+    attention_shares,
     average_popularity,
     entropy,
     gini,
     item_totals,
 )
-from evenrank.measures.lists import group_sums, list_blocks, query_sums
+from evenrank.measures.lists import column, group_sums, list_blocks, query_sums
 
 LENSKIT = "LensKit 2025, ExposureGini"
 HOLISTIC = "holisticai"
 BIEGA = "Biega et al. 2018"
 SHARED = "it is of items, which lists share: lists drawn anew share them less than lists drawn again"
+
+
+_SPREADS = {
+    "gini": "Σ_{i<j} |x_i − x_j| / (n Σ x), x_i the exposure of item i over all lists",
+    "gini_corrected": "Σ_{i<j} |x_i − x_j| / ((n − 1) Σ x), x_i the exposure of item i over all lists",
+    "entropy": "−Σ p_i ln p_i, p_i the share of item i in the exposure of all lists",
+}
 
 
 def _spread_measure(
@@ -48,6 +56,7 @@ def _spread_measure(
         per_query,
         pooled,
         options={"discount": "log2", "patience": PATIENCE, "stop": STOP},
+        formula=_SPREADS[name],
         range=range,
         fair=fair,
         ties=AT_EXPECTED,
@@ -65,8 +74,15 @@ def iaa_per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
 
 def iaa_pooled(ev: Evaluation, k: int | None) -> NDArray[Any]:
     """Inequity of attention amortised over the queries in which something is relevant, per such query."""
-    difference, exist = _difference(ev, k)
-    return divide(np.abs(item_totals(difference, *ev.items)).sum(axis=0), exist.sum(axis=0))
+    given, seen = attention_shares(ev.exposure(k), ev.data.query_ptr)
+    due, merited = attention_shares(ev.data.relevance, ev.data.query_ptr)
+    exist = seen & column(merited, seen)
+    if exist.all():
+        wanted = item_totals(due, *ev.items)
+        difference = item_totals(given, *ev.items) - column(wanted, given)
+    else:
+        difference = item_totals(_difference(ev, k)[0], *ev.items)
+    return divide(np.abs(difference).sum(axis=0), exist.sum(axis=0))
 
 
 def group_iaa_per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
@@ -108,6 +124,10 @@ def _attention_measure(
         per_query,
         pooled,
         options={"discount": "geometric", "patience": PATIENCE, "stop": STOP},
+        formula=(
+            f"Σ over {'groups' if 'groups' in needs else 'items'} of |Σ over lists (share of the list's attention "
+            "− share of its relevance)| / lists"
+        ),
         range="0 to 2",
         fair=fair,
         ties=AT_EXPECTED,
@@ -146,6 +166,7 @@ ITEM_MEASURES = (
         "high",
         _shown,
         lambda ev, k: aggregate_diversity(_top_k(ev, k), *ev.items),
+        formula="items that are in some list's top k / items",
         range="0 to 1",
         fair="1: every item is in some top k",
         ties="exact expectation, if lists break ties independently",
@@ -158,6 +179,7 @@ ITEM_MEASURES = (
         "needed",
         "low",
         lambda ev, k: average_popularity(_top_k(ev, k), *ev.items, ev.data.query_ptr),
+        formula="mean over a list's top k of the number of lists that have the item in their top k",
         range="1 to the number of lists",
         fair="no fair value; low: lists show items that others do not",
         ties="exact expectation, if lists break ties independently",

@@ -7,6 +7,7 @@ Rows stand in stored order, bounded by ``ptr``; a table of rows has the models a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,39 +149,56 @@ def query_sums(values: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def prefix_counts(
-    first: NDArray[Any], size: NDArray[Any], membership: NDArray[Any], ptr: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    first: NDArray[Any],
+    size: NDArray[Any] | None,
+    membership: NDArray[Any],
+    ptr: NDArray[np.int64],
+    codes: NDArray[np.int8] | None = None,
+) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
     """Count each group among the first 1, 2, … ranks, expected over random tie-breaking.
 
     Parameters
     ----------
     first, size : ndarray
-        The places of `evenrank.ranking.Ranking`, (n, models).
+        The places of `evenrank.ranking.Ranking`, (n, models); no size if nothing is tied.
     membership : ndarray
         (n, G).
     ptr : ndarray
         The bounds of the queries, (q + 1,).
+    codes : ndarray, optional
+        The group number of each row, (n,), -1 for none, if each row is of one group at most.
 
     Yields
     ------
     queries : ndarray
         The numbers of some queries of one length, (c,).
     counts : ndarray
-        (length, G, c, models).
+        (length, G, c, models); whole numbers where no items are tied and each is of one group.
     """
     models, groups = first.shape[1], membership.shape[1]
     for block in list_blocks(ptr, models * groups):
-        places, member = Places.of(first, size, block), membership[block.rows]
-        codes = group_codes(member) if places.untied else None
-        if codes is None:
-            at_rank = places.means_at_rank(member)
+        places = Places.of(first, size, block)
+        of_block = None
+        if places.untied:
+            of_block = group_codes(membership[block.rows]) if codes is None else codes[block.rows]
+        if of_block is None:
+            at_rank = places.means_at_rank(membership[block.rows])
         else:
-            at_rank = np.empty((block.length, groups, places.lists))
-            by_rank = places.codes_at_rank(codes)
+            at_rank = np.empty((block.length, groups, places.lists), np.int16 if block.length < 1 << 15 else np.int32)
+            by_rank = places.codes_at_rank(of_block)
             for group in range(groups):
-                np.equal(by_rank, group, out=at_rank[:, group])
-        np.cumsum(at_rank, axis=0, out=at_rank)
+                np.equal(by_rank, group, out=at_rank[:, group], casting="unsafe")
+        add_up(at_rank)
         yield block.queries, at_rank.reshape(block.length, groups, -1, models)
+
+
+def add_up(table: NDArray[Any]) -> None:
+    """Replace the rows of a table, (length, …), by their sums with all rows before them."""
+    if table[0].size < len(table):
+        np.cumsum(table, axis=0, out=table, dtype=table.dtype)
+        return
+    for before, row in pairwise(table):  # wide rows: numpy sums each column by itself, which is slower
+        row += before
 
 
 def group_codes(member: NDArray[Any]) -> NDArray[np.int8] | None:
@@ -201,16 +219,19 @@ class Places(NamedTuple):
         Whether no items are tied.
     """
 
-    first: NDArray[np.int64]
+    first: NDArray[Any]
     size: NDArray[Any]
     untied: bool
 
     @classmethod
-    def of(cls, first: NDArray[Any], size: NDArray[Any], block: Block) -> Places:
-        """Take the places of a block's rows out of those of all rows, (n, models)."""
+    def of(cls, first: NDArray[Any], size: NDArray[Any] | None, block: Block) -> Places:
+        """Take the places of a block's rows out of those of all rows, (n, models); no size if nothing is tied."""
         shape = (len(block.queries), block.length, first.shape[1])
+        places = first[block.rows].reshape(shape)
+        if size is None:
+            return cls(places, np.ones((1, 1, 1), np.int64), True)
         sizes = size[block.rows].reshape(shape)
-        return cls(first[block.rows].reshape(shape).astype(np.int64), sizes, bool(sizes.max() == 1))
+        return cls(places, sizes, bool(sizes.max() == 1))
 
     @property
     def lists(self) -> int:
@@ -218,10 +239,12 @@ class Places(NamedTuple):
         count, _, models = self.first.shape
         return int(count * models)
 
-    def cells(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    def cells(self, places: NDArray[Any]) -> NDArray[np.int64]:
         """Give the number of each (place, list) in a table (places, lists), (c, length, models)."""
         count, _, models = self.first.shape
-        return places * self.lists + np.arange(self.lists).reshape(count, 1, models)
+        cells: NDArray[np.int64] = np.multiply(places, self.lists, dtype=np.int64)
+        cells += np.arange(self.lists).reshape(count, 1, models)
+        return cells
 
     def codes_at_rank(self, codes: NDArray[np.int8]) -> NDArray[np.int8]:
         """Put the codes of rows, (c · length,), where they stand, (length, lists); for untied lists."""
@@ -235,9 +258,9 @@ class Places(NamedTuple):
         _, length, models = self.first.shape
         if not self.untied:
             return np.cumsum(self.means_at_rank(member[:, None])[:, 0], axis=0)[step - 1 :: step][:number]
-        query, row = np.divmod(np.flatnonzero(member), length)
-        lists = query[:, None] * models + np.arange(models)
-        cells = self.first[query, row] // step * self.lists + lists
+        rows = np.flatnonzero(member)
+        cells = self.first.reshape(-1, models)[rows] // step * np.int64(self.lists)
+        cells += (rows // length * models)[:, None] + np.arange(models)
         bins = np.bincount(cells.ravel(), minlength=(length // step + 1) * self.lists)
         return np.cumsum(bins.reshape(-1, self.lists)[:number], axis=0, dtype=float)
 

@@ -176,7 +176,12 @@ def infeasible(counts: NDArray[Any], target: NDArray[Any], k: int | None = None)
     """
     length = min(len(counts), k or len(counts))
     ranks = np.arange(1, length + 1).reshape(-1, 1, *(1,) * (counts.ndim - 2))
-    short = counts[:length] < np.floor(ranks * target + FLOOR) - FLOOR
+    least = np.floor(ranks * target + FLOOR)
+    if counts.dtype.kind == "i":  # whole numbers are compared as they are; without target the value is NaN below
+        with np.errstate(invalid="ignore"):
+            short = counts[:length] < least.astype(counts.dtype)
+    else:
+        short = counts[:length] < least - FLOOR
     missing = np.isnan(target).any(axis=0)
     index, count = short.any(axis=1).sum(axis=0), short.sum(axis=(0, 1))
     return np.where(missing, np.nan, index), np.where(missing, np.nan, count)
@@ -210,8 +215,9 @@ def fair_prefix(protected: NDArray[Any], share: ArrayLike) -> NDArray[np.float64
 
 
 def binomial_chance(most: NDArray[Any], number: NDArray[Any], share: NDArray[Any]) -> NDArray[np.float64]:
-    """Compute P(Binomial(number, share) ≤ most), also between whole numbers."""
+    """Compute P(Binomial(number, share) ≤ most), also between whole numbers; NaN without a share."""
     from scipy.special import betainc
 
     rest = number - most
-    return np.where(rest < FLOOR, 1.0, betainc(np.maximum(rest, FLOOR), most + 1, 1 - share))
+    chance = np.where(rest < FLOOR, 1.0, betainc(np.maximum(rest, FLOOR), most + 1, 1 - share))
+    return np.where(np.isnan(share), np.nan, chance)

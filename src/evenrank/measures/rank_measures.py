@@ -36,13 +36,15 @@ YANG = "Yang and Stoyanovich 2017"
 OfCounts = Callable[[Evaluation, int | None, NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 
-def over_blocks(ev: Evaluation, k: int | None, formula: OfCounts, member: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Apply a formula of counts to every list: (q,) or (q, models)."""
+def over_blocks(ev: Evaluation, k: int | None, formula: OfCounts, only: int | None = None) -> NDArray[Any]:
+    """Apply a formula of counts, of all groups or of one, to every list: (q,) or (q, models)."""
     ranking, target = ev.ranking, ev.target_shares()
-    member = ev.membership if member is None else member
-    first, size = (part.reshape(len(part), -1) for part in (ranking.first, ranking.size))
+    member, codes = ev.membership, ev.codes
+    if only is not None:
+        member, codes = member[:, [only]], None if codes is None else (codes == only).astype(np.int8) - np.int8(1)
+    first, size = ev.places
     out = np.full((ev.data.n_queries, first.shape[1] // ev.samples), np.nan)
-    for queries, counts in prefix_counts(first, size, member, ev.data.query_ptr):
+    for queries, counts in prefix_counts(first, size, member, ev.data.query_ptr, codes):
         out[queries] = formula(ev, k, ev.averaged(counts, queries, axis=2), target[queries].T[:, :, None])
     return out if ranking.first.ndim > 1 else out[:, 0]
 
@@ -61,7 +63,14 @@ def _skew_measure(name: str, best: str, end: int, range: str, fair: str) -> Meas
         return extremes(smoothed_skew(top, known, target, smoothing))[end]
 
     options = {"target": "data", "smoothing": 0.0}
-    about: Any = {"range": range, "fair": fair, "ties": AT_COUNTS, "reference": f"{GEYIK}; smoothing: LiFT"}
+    formula = "{} over groups of ln(share of the top k / target share)".format("lowest" if end == 0 else "highest")
+    about: Any = {
+        "formula": formula,
+        "range": range,
+        "fair": fair,
+        "ties": AT_COUNTS,
+        "reference": f"{GEYIK}; smoothing: LiFT",
+    }
     return Measure(name, "needed", best, per_query, options=options, needs=("groups",), **about)
 
 
@@ -87,7 +96,7 @@ def _fair_prefix(ev: Evaluation, k: int | None) -> NDArray[Any]:
         value[between] = fair_prefix(protected[:, between], share[between])
         return value
 
-    return over_blocks(ev, k, formula, ev.membership[:, [code]])
+    return over_blocks(ev, k, formula, code)
 
 
 def _chances(ev: Evaluation, code: int, length: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
@@ -116,13 +125,22 @@ def _largest(
     return largest
 
 
+_AT_CUT = {
+    "rnd": "|s/i − S/N|",
+    "rkl": "KL of (s/i, 1 − s/i) from (S/N, 1 − S/N), in bits,",
+    "rrd": "|s/(i − s) − S/(N − S)|, a fraction with 0 above or below being 0,",
+}
+
+
 def _cut_point_measure(name: str, fair: str) -> Measure:
     def per_query(ev: Evaluation, k: int | None) -> NDArray[Any]:
         ev.data.need_labels(f"measure {name!r}")
         code, step = ev.protected, ev.options.step or STEP
-        member = ev.data.group == code
-        total = ev.per_query_sum(member.astype(np.int64))
-        first, size = (part.reshape(len(part), -1) for part in (ev.ranking.first, ev.ranking.size))
+        if ("protected", code) not in ev.shared:
+            rows = ev.data.group == code
+            ev.shared["protected", code] = rows, ev.per_query_sum(rows.astype(np.int64))
+        member, total = ev.shared["protected", code]
+        first, size = ev.places
         raw = np.zeros((len(total), first.shape[1] // ev.samples))
         for block in list_blocks(ev.data.query_ptr, first.shape[1]):
             cuts = cut_points(block.length, step, k=k)
@@ -143,6 +161,7 @@ def _cut_point_measure(name: str, fair: str) -> Measure:
         "low",
         per_query,
         options={"step": STEP, "protected": None},
+        formula=f"Σ over i = step, 2·step, … of {_AT_CUT[name]} / log2(i + 1), over its largest value of all orders",
         range="0 to 1" + ("; above 1 possible with ties" if name == "rrd" else ""),
         fair=f"0: {fair}; 1 is the worst order of the list",
         ties=AT_COUNTS,
@@ -151,10 +170,10 @@ def _cut_point_measure(name: str, fair: str) -> Measure:
     )
 
 
-def _prefix_measure(name: str, best: str, formula: OfCounts, **about: Any) -> Measure:
+def _prefix_measure(name: str, best: str, of_counts: OfCounts, **about: Any) -> Measure:
     options = {"target": "data", **about.pop("options", {})}
     about = {"needs": ("groups",), "ties": AT_COUNTS, "reference": GEYIK, **about}
-    return Measure(name, "optional", best, lambda ev, k: over_blocks(ev, k, formula), options=options, **about)
+    return Measure(name, "optional", best, lambda ev, k: over_blocks(ev, k, of_counts), options=options, **about)
 
 
 PREFIX_MEASURES = (
@@ -177,6 +196,7 @@ PREFIX_MEASURES = (
         "low",
         _ndkl,
         options={"discount": "log2", "patience": PATIENCE},
+        formula="Σ_j w_j KL(shares of the first j ranks ‖ target) / Σ_j w_j, natural logarithm",
         range="0 and above; below 0 possible with unknown groups",
         fair="0: every prefix has the target's shares",
     ),
@@ -184,6 +204,7 @@ PREFIX_MEASURES = (
         "infeasible_index",
         "low",
         lambda ev, k, counts, target: infeasible(counts, target, k)[0],
+        formula="ranks j at which some group has fewer than ⌊j · target⌋ items among the first j",
         range="0 to the length of the list",
         fair="0: at no rank does a group fall short of its target",
     ),
@@ -191,6 +212,7 @@ PREFIX_MEASURES = (
         "infeasible_count",
         "low",
         lambda ev, k, counts, target: infeasible(counts, target, k)[1],
+        formula="(rank j, group) pairs with fewer than ⌊j · target⌋ items of the group among the first j",
         range="0 to length times groups",
         fair="0: at no rank does a group fall short of its target",
     ),
@@ -200,6 +222,7 @@ PREFIX_MEASURES = (
         "high",
         _fair_prefix,
         options={"target": "data", "protected": None},
+        formula="mean over ranks j of P(Binomial(j, target share) ≤ protected items among the first j)",
         needs=("groups", "protected"),
         range="0 to 1",
         fair="no fair value; low: the protected group comes too late",
@@ -229,6 +252,17 @@ def pair_counts(ev: Evaluation, *, by_relevance: bool) -> PairCounts:
     return PairCounts(counts.pairs, wins, ties)
 
 
+_RIGHT = "share of pairs of a list whose more relevant item stands higher, a tie ½"
+_PAIR_FORMULAS = {
+    "pairwise_accuracy": _RIGHT,
+    "pairwise_gap": f"largest − smallest {_RIGHT}, over ordered pairs of different groups",
+    "pairwise_intra_gap": f"largest − smallest {_RIGHT}, over groups; both items of the group",
+    "pairwise_inter_gap": f"largest − smallest {_RIGHT}, over groups; the other item of another group",
+    "pairwise_marginal_gap": f"largest − smallest {_RIGHT}, over groups; the other item of any group",
+    "pairwise_parity": "largest − smallest share of pairs of two groups in which the first group's item is higher",
+}
+
+
 def _pair_measure(
     name: str,
     value: Callable[[PairCounts], NDArray[Any]],
@@ -250,6 +284,7 @@ def _pair_measure(
         best,
         lambda ev, k: value(pair_counts(ev, by_relevance=by_relevance)),
         lambda ev, k: value(pair_counts(ev, by_relevance=by_relevance).pooled())[0],
+        formula=_PAIR_FORMULAS[name],
         range="0 to 1",
         fair=fair,
         ties="of exact expectations (a tie is half a pair)",

@@ -50,6 +50,7 @@ def violation_measure(notion: Notion) -> Measure:
         per_query,
         pooled,
         notion.alias,
+        formula=f"{GAMMA} of the chance to be in the top k, {_FROM.get(notion.name, 'in each stratum of the notion')}",
         range="0 to 1",
         fair="0: the groups are equally often in the top k" + _AMONG.get(notion.name, ", in each stratum"),
         ties="at the expected selection",
@@ -59,6 +60,12 @@ def violation_measure(notion: Notion) -> Measure:
     )
 
 
+GAMMA = "mean over pairs of groups of |difference of the groups' means|"
+_FROM = {
+    "demographic_parity": "over all rows",
+    "equal_opportunity": "over relevant rows",
+    "equalized_odds": "over relevant and over other rows, averaged",
+}
 _AMONG = {
     "demographic_parity": "",
     "equal_opportunity": " among relevant items",
@@ -66,19 +73,45 @@ _AMONG = {
 }
 
 QUALITY = (
-    Measure("ndcg", "optional", "high", ndcg, range="0 to 1", needs=("relevance",), reference=PAPER.format(2)),
+    Measure(
+        "ndcg",
+        "optional",
+        "high",
+        ndcg,
+        formula="Σ gain / log2(1 + rank), over its value in the best order",
+        range="0 to 1",
+        needs=("relevance",),
+        reference=PAPER.format(2),
+    ),
     Measure(
         "precision",
         "needed",
         "high",
         precision,
         alias="p",
+        formula="relevant items in the top k / k, also where the list is shorter",
         range="0 to 1",
         needs=("relevance",),
         reference=PAPER.format(1),
     ),
-    Measure("recall", "needed", "high", recall, range="0 to 1", needs=("relevance",)),
-    Measure("mrr", "optional", "high", mrr, range="0 to 1", needs=("relevance",)),
+    Measure(
+        "recall",
+        "needed",
+        "high",
+        recall,
+        formula="relevant items in the top k / relevant items of the list",
+        range="0 to 1",
+        needs=("relevance",),
+    ),
+    Measure(
+        "mrr",
+        "optional",
+        "high",
+        mrr,
+        formula="1 / rank of the first relevant item, 0 if there is none",
+        range="0 to 1",
+        needs=("relevance",),
+    ),
 )
 GAPS = (
     *map(violation_measure, NOTIONS.values()),
@@ -89,6 +122,7 @@ GAPS = (
         lambda ev, k: gap_per_query(ev, "demographic_parity", ev.exposure(k)),
         lambda ev, k: gamma_of(ev.contrast("demographic_parity"), ev.exposure(k)),
         options={"discount": "log2", "patience": 0.5, "stop": 0.5},
+        formula=f"{GAMMA} of exposure, the discount w of the row's rank",
         range="0 to 1",
         fair="0: an item of each group gets the same exposure on average",
         ties=AT_EXPECTED,
@@ -103,6 +137,7 @@ GAPS = (
         lambda ev, k: ratio(*rates_of(ev, k, "per_query")),
         lambda ev, k: ratio(*rates_of(ev, k, "amortized"))[0],
         "ratio",
+        formula="lowest / highest share of the groups' items that are in the top k",
         range="0 to 1",
         fair="1: the groups are equally often in the top k; below 0.8 fails the four-fifths rule",
         ties="at the expected selection",

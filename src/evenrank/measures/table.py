@@ -13,8 +13,9 @@ def measures_table() -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        One per measure: name, alias, k, best, range, fair, ties, needs, options (with the measure's own choices),
-        reference.
+        One per measure: name, alias, k, best, formula, range, fair, ties, needs, options (with the measure's own
+        choices), over ("lists": a mean over lists; "all lists": one value of all together), no_interval (why it has no
+        interval, if it has none), reference.
 
     Examples
     --------
@@ -28,11 +29,14 @@ def measures_table() -> list[dict[str, Any]]:
             "alias": measure.alias,
             "k": measure.k,
             "best": measure.best,
+            "formula": measure.formula,
             "range": measure.range,
             "fair": measure.fair,
             "ties": measure.ties,
             "needs": list(measure.needs),
             "options": dict(measure.options),
+            "over": "lists" if measure.pooled is None else "all lists",
+            "no_interval": measure.no_interval,
             "reference": measure.reference,
         }
         for measure in MEASURES.values()

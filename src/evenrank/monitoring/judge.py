@@ -10,9 +10,9 @@ import numpy as np
 
 from evenrank.audits.summary import QUALITY
 from evenrank.checks import check_number, choose
+from evenrank.confidence import check_confidence
 from evenrank.errors import ConfigError
 from evenrank.inference.student import quantile
-from evenrank.intervals import check_confidence
 from evenrank.monitoring.estimates import (
     MEAN,
     POOLED,

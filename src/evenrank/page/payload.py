@@ -283,7 +283,7 @@ def _method(sweep: Sweep, name: str) -> dict[str, Any]:
 
 
 def _student(number: int) -> float:
-    from evenrank.intervals import student
+    from evenrank.confidence import student
 
     return float(f"{student(number - 1, 0.95):.4g}")
 

@@ -11,6 +11,7 @@ from evenrank.errors import one_line
 from evenrank.experiment.sweep import sweep
 from evenrank.experiment.trials import Sweep
 from evenrank.methods.registry import METHODS
+from evenrank.page.further import further_rows, how_read
 from evenrank.page.notices import with_notices
 from evenrank.page.payload import payload, repeats, start
 from evenrank.page.provenance import DECISIONS, how_made, how_sure, promises
@@ -85,6 +86,7 @@ def report_page(sweep: Sweep, *, title: str = TITLE, subtitle: str = "", made: s
         spread=_spread(sweep),
         sample=_sample(sweep),
         summaries=_summaries(sweep),
+        further_measures=_further(sweep),
         errors=how_sure(sweep),
         promises=promises(sweep),
         facts=how_made(sweep, made),
@@ -194,6 +196,28 @@ def _summary(sweep: Sweep, grouping_number: int, quality_number: int) -> Summary
         seen = [f"{spoken(name)} {METHODS[name].sees}" for name in sweep.methods if name in METHODS]
         note += f" What the methods may see: {', '.join(seen)}."
     return Summary(grouping_number, quality_number, Table("Summary", head, rows, words=2 if several else 1), note)
+
+
+def _further(sweep: Sweep) -> list[Summary]:
+    """The measures that were asked for besides, one table per grouping and quality measure; none without them."""
+    several = len(sweep.methods) > 1
+    head = ["measure", "notion", *(["method"] if several else []), "now", "at no loss"]
+    made = []
+    for g, grouping in enumerate(sweep.groupings):
+        for q, quality in enumerate(_qualities(sweep)):
+            found = further_rows(sweep, grouping, quality)
+            rows = []
+            for part in found:
+                cells = [part.measure, spoken(part.notion), *([spoken(part.method)] if several else [])]
+                place = {
+                    "data-notion": sweep.notions.index(part.notion),
+                    "data-method": sweep.methods.index(part.method),
+                }
+                rows.append(Row([*cells, part.now, part.at_no_loss], {"data-grouping": "", **place}))
+            note = " ".join(filter(None, map(how_read, dict.fromkeys(part.measure for part in found))))
+            if rows:
+                made.append(Summary(g, q, Table("Further measures", head, rows, words=3 if several else 2), note))
+    return made
 
 
 Sweep.page = staticmethod(report_page)

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.audits.standards.categories import SMALL, CategoryTable, category_table
 from evenrank.audits.standards.people import Attribute, People, crossed
 from evenrank.checks import check_k, check_number, choose
+from evenrank.confidence import check_confidence
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.intervals import check_confidence
 from evenrank.ranking import ULPS, Ranking
 
 RULE = "6 RCNY §§ 5-300 to 5-304, under New York City's Local Law 144 of 2021"
