@@ -85,7 +85,7 @@ METHODS = {
         Method(
             "deltr_published",
             "DELTR, published",
-            "DELTR as its package trains it: the protected flag as a feature, 3000 steps, one model at a time",
+            "DELTR as its package trains it: the protected flag as a feature, 3000 steps",
             kind=IN,
             model="linear",
             strength=GAMMA,
