@@ -8,11 +8,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.rerankers.exposure_program import MOST_ROUNDS, PRECISION
+from evenrank.rerankers.exposure_program import MOST_ROUNDS, SAME
 from evenrank.rerankers.permutohedron import decompose, project
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+PRECISION = 1e-11  # of the utility: what does not improve it by more does not improve it
 CHUNK = 1 << 22  # places of all rankings of the lists that are decomposed together
 
 
@@ -130,7 +131,8 @@ class TwoGroupLists:
         rows, high[rows] = self._best(active, turned, utility=0.0)
         u_high, d_high = self._result(high, active)
         d_high *= turned
-        short = active & (d_high < wanted)
+        size = np.bincount(self.list_of_row, np.abs(self.signed) * self.weights[high], len(turned))
+        short = active & (d_high < wanted - SAME * size)
         active &= ~short
         for _ in range(MOST_ROUNDS):
             rise = d_high - d_low
