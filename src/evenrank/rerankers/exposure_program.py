@@ -60,7 +60,7 @@ class Program:
         return utility * self.utility + np.where(self.group >= 0, prices[self.group] * self.value, 0.0)
 
     def scaled(self) -> tuple[Program, float]:
-        """Give the same program with utilities and values around 1, as solvers want them, and the unit of its values."""
+        """Give the program with utilities and values around 1, as solvers want them, and the unit of its values."""
         largest = float(np.abs(self.utility).max())
         unit = float(self.value[self.group >= 0].mean())
         return replace(self, utility=self.utility / (largest or 1.0), value=self.value / unit), unit
