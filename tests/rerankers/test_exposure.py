@@ -260,6 +260,8 @@ def test_what_cannot_be_met_is_said_and_the_nearest_taken() -> None:
         (lambda: ExposureRanker("fair"), ConfigError, "constraint must be one of parity, disparate_treatment"),
         (lambda: ExposureRanker(slack=-1), ConfigError, "slack must be a finite number ≥ 0; got -1"),
         (lambda: ExposureRanker().solve([1.0, 1], ["a"]), DataError, "must be two lists of one length"),
+        (lambda: ExposureRanker().solve([], []), DataError, "one item at least; got"),
+        (lambda: ExposureRanker().solve([1.0, np.nan], ["a", "b"]), DataError, "must be finite; item 1 has nan"),
         (
             lambda: ExposureRanker("disparate_impact").solve([-1.0, 1], ["a", "b"]),
             DataError,

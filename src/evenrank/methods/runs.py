@@ -175,14 +175,16 @@ def prefixes(method: Method, task: Task) -> Iterator[Part]:
 def exposed(method: Method, task: Task) -> Iterator[Part]:
     """Draw one ranking of each list; relevance is estimated from the scores, as the training rows say."""
     own, trained, plain = _base_scores(task, ("slack",))
-    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
-        merit = _merits(trained, train, plain, test)
-        columns = []
-        for strength in task.strengths.tolist():
-            ranker = method.ranker_class()(strength=strength, **method.fixed, **own)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DataWarning)  # the method's facts say that it is not always met
-                columns.append(ranker.rerank(merit, test, seed=task.seed) if strength else plain)
+    merit = _merits(trained, task.train[0], plain, task.test[0])
+    columns: list[NDArray[Any]] = []
+    for grouping, test in enumerate(task.test):
+        if not columns or method.sees.group_at_serving:  # without groups all groupings have the same draws
+            columns = []
+            for strength in task.strengths.tolist():
+                ranker = method.ranker_class()(strength=strength, **method.fixed, **own)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DataWarning)  # the method's facts say that it is not always met
+                    columns.append(ranker.rerank(merit, test, seed=task.seed) if strength else plain)
         yield Part(grouping, ANY, None, np.stack(columns, axis=1))
 
 
