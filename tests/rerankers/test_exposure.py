@@ -237,6 +237,10 @@ def test_batches_sample_and_average_out() -> None:
         np.repeat(range(6), 8)[shuffled],
     )
     assert ranker.exposure(score[shuffled], again) == pytest.approx(exposure[shuffled])
+    for seed in range(5):
+        assert np.array_equal(
+            ranker.rerank(score[shuffled], again, seed=seed), ranker.rerank(score, data, seed=seed)[shuffled]
+        )
 
 
 def test_unknown_groups_and_groups_without_merit_count_for_none() -> None:

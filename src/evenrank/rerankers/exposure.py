@@ -182,7 +182,9 @@ class ExposureRanker:
         """
         check_number(seed, "seed", least=0, whole=True)
         ranker = self if k is None else ExposureRanker(self.constraint, self.slack, k, self.strength)
-        return data.to_caller(-1.0 - ranker._draws(scores, data).drawn(seed))
+        # Lists draw in the order of their ids, so that rows in another order get the same.
+        turn = np.argsort(data.sorted_queries)
+        return data.to_caller(-1.0 - ranker._draws(scores, data).drawn(seed, turn))
 
     def rankings(self, scores: ArrayLike, data: RankingData) -> tuple[Floats, Floats]:
         """Give all rankings that may be drawn, as `evenrank.measure` takes them.

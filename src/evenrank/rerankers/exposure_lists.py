@@ -73,9 +73,9 @@ class ListDraws:
         """Average the places' weights, (longest,), over the draws: (n,)."""
         return np.asarray((weights[self.place] * self.chance[self.list_of_row]).sum(axis=1))
 
-    def drawn(self, seed: int) -> Ints:
-        """Draw one ranking of each list: the place of each row, (n,)."""
-        chosen = np.random.default_rng(seed).random((len(self.chance), 1))
+    def drawn(self, seed: int, turn: Ints) -> Ints:
+        """Draw one ranking of each list: the place of each row, (n,); ``turn`` numbers the lists from 0, (q,)."""
+        chosen = np.random.default_rng(seed).random((len(self.chance), 1))[turn]
         below = np.cumsum(self.chance, axis=1) <= chosen
         last = (self.chance > 0).shape[1] - 1 - np.argmax(self.chance[:, ::-1] > 0, axis=1)
         column = np.minimum(below.sum(axis=1), last)  # rounding may leave the sum below 1
