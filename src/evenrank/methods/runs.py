@@ -60,6 +60,16 @@ def beyond(method: Method, task: Task) -> Iterator[Part]:
         yield replace(part, scores=start + (end - start) * task.strengths)
 
 
+def selected(method: Method, task: Task) -> Iterator[Part]:
+    """Close the gap of the selection as a straight line tells it, for each notion and cut-off."""
+    from evenrank.linear.selection_path import selection_path
+
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        for notion, k in product(task.notions, task.ks):
+            path = selection_path(train, task.notion(notion), k, task.strengths, scale=task.scale, **task.settings)
+            yield Part(grouping, notion, k, path.scores(test))
+
+
 def group_aware(method: Method, task: Task) -> Iterator[Part]:
     """Train each grouping alone, as a group-aware model sees one grouping."""
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
