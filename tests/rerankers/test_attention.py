@@ -91,6 +91,13 @@ def test_a_state_goes_on_and_servers_add_up() -> None:
     assert (other.attention, other.relevance) == (pytest.approx(merged.attention), pytest.approx(merged.relevance))
 
 
+def test_a_state_holds_numpy_s_ids_too() -> None:
+    ranker = EquityOfAttention()
+    ranker.rank([0.6, 0.4], [np.int64(1), np.str_("b")])
+    again = EquityOfAttention.from_state(json.loads(json.dumps(ranker.state())))
+    assert again.attention == ranker.attention == {1: pytest.approx(2 / 3), "b": pytest.approx(1 / 3)}
+
+
 def test_batches_know_items_again() -> None:
     data = RankingData.from_arrays(
         np.zeros((4, 0)), [0] * 4, ["a", "b"] * 2, [1, 1, 2, 2], item_ids=["x", "y", "x", "y"]
@@ -110,6 +117,10 @@ def test_batches_know_items_again() -> None:
         (lambda: EquityOfAttention().rank([1, 2], ["a", "a"]), DataError, "only once"),
         (lambda: EquityOfAttention().rank([0, 0], ["a", "b"]), DataError, "at least 0 and not all 0; got 0 to 0"),
         (lambda: EquityOfAttention().rank([-1, 2], ["a", "b"]), DataError, "at least 0 and not all 0; got -1 to 2"),
+        (lambda: EquityOfAttention().rank([], []), DataError, "one item at least; got"),
+        (lambda: EquityOfAttention().rank([np.nan, 2], ["a", "b"]), DataError, "not all 0; got nan to nan"),
+        (lambda: EquityOfAttention().rank([1, 2], [["a"], "b"]), DataError, "must be a text or a number; got .'a'."),
+        (lambda: EquityOfAttention().rank([1, 2], [float("nan"), "b"]), DataError, "text or a number; got nan"),
         (lambda: EquityOfAttention.from_state({"served": 1}), DataError, "not a whole state"),
         (lambda: EquityOfAttention().merge(EquityOfAttention(0.5)), ConfigError, "must share theta; got 0.0 and 0.5"),
     ],

@@ -86,6 +86,54 @@ def test_no_mixture_of_all_orders_is_better(items: list[Any], constraint: str, s
         assert np.ptp(group_values(constraint, mixture.exposure, merit, group)) <= least + 1e-6
 
 
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("groups", [2, 3])
+def test_a_constraint_that_one_order_of_the_groups_meets_is_met(seed: int, groups: int) -> None:
+    """Each group has the merit of places that follow each other, so that only these places give it its due."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 4, groups)
+    weights, ends = place_weights(int(sizes.sum())), np.cumsum(sizes)
+    due = [weights[end - size : end].sum() for end, size in zip(ends, sizes, strict=True)]
+    factor = rng.random()
+    merit = np.concatenate([factor * d * rng.dirichlet(np.ones(n)) for d, n in zip(due, sizes, strict=True)])
+    group = np.repeat(np.arange(groups), sizes)
+    for way in (slice(None), slice(None, None, -1)):
+        mixture = ExposureRanker("disparate_treatment").solve(merit[way], group[way])
+        assert mixture.feasible
+        values = group_values("disparate_treatment", mixture.exposure, merit[way], group[way])
+        assert np.ptp(values) <= 1e-8 * values.max()
+
+
+@pytest.mark.parametrize("constraint", GROUPED)
+@pytest.mark.parametrize("groups", [2, 4])
+def test_the_size_of_merits_changes_nothing(constraint: str, groups: int) -> None:
+    rng = np.random.default_rng(3)
+    merit, group = rng.random(60), np.append(np.arange(groups), rng.integers(0, groups, 60 - groups))
+    quality = ExposureRanker(constraint).solve(merit, group).quality
+    for factor in (2.0**-40, 1e-8, 1e8):
+        mixture = ExposureRanker(constraint).solve(factor * merit, group)
+        assert mixture.feasible
+        assert mixture.quality == pytest.approx(factor * quality, rel=1e-8)
+        assert np.ptp(group_values(constraint, mixture.exposure, merit, group)) < 1e-8
+
+
+@pytest.mark.parametrize("constraint", GROUPED)
+def test_merits_that_hardly_differ_take_few_rounds(constraint: str, monkeypatch: Any) -> None:
+    programs = []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        programs.append(1)
+        return linprog(*arguments, **options)
+
+    monkeypatch.setattr("scipy.optimize.linprog", counted)
+    rng = np.random.default_rng(4)
+    merit, group = 0.3 + 1e-9 * rng.random(300), np.append(np.arange(8), rng.choice(8, 292, p=np.arange(1, 9) / 36))
+    mixture = ExposureRanker(constraint).solve(merit, group)
+    assert len(programs) < 20
+    assert np.ptp(group_values(constraint, mixture.exposure, merit, group)) < 1e-8
+    assert mixture.quality == pytest.approx(0.3 * place_weights(300).sum(), rel=1e-8)
+
+
 def decomposed(exposure: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The rankings of one list, and how likely each is."""
     places, chances = decompose(exposure[None], weights)
@@ -189,6 +237,10 @@ def test_batches_sample_and_average_out() -> None:
         np.repeat(range(6), 8)[shuffled],
     )
     assert ranker.exposure(score[shuffled], again) == pytest.approx(exposure[shuffled])
+    for seed in range(5):
+        assert np.array_equal(
+            ranker.rerank(score[shuffled], again, seed=seed), ranker.rerank(score, data, seed=seed)[shuffled]
+        )
 
 
 def test_unknown_groups_and_groups_without_merit_count_for_none() -> None:
@@ -212,6 +264,8 @@ def test_what_cannot_be_met_is_said_and_the_nearest_taken() -> None:
         (lambda: ExposureRanker("fair"), ConfigError, "constraint must be one of parity, disparate_treatment"),
         (lambda: ExposureRanker(slack=-1), ConfigError, "slack must be a finite number ≥ 0; got -1"),
         (lambda: ExposureRanker().solve([1.0, 1], ["a"]), DataError, "must be two lists of one length"),
+        (lambda: ExposureRanker().solve([], []), DataError, "one item at least; got"),
+        (lambda: ExposureRanker().solve([1.0, np.nan], ["a", "b"]), DataError, "must be finite; item 1 has nan"),
         (
             lambda: ExposureRanker("disparate_impact").solve([-1.0, 1], ["a", "b"]),
             DataError,

@@ -175,7 +175,7 @@ def _tell(
     print(reproduction.brief().text())
     spent = reproduction.seconds
     times = ", ".join(f"{name} {value:.1f}" for name, value in spent.items())
-    show.line(f"Processor seconds: {times}; together {sum(spent.values()):.0f}.")
+    show.line(f"Seconds in all processes: {times}; together {sum(spent.values()):.0f}.")
     show.line(
         f"Whole: {seconds['whole']:.0f} s on {os.cpu_count()} cores. The paper's own runs, on more data: "
         f"{CPU_HOURS[settings.name]} CPU hours."

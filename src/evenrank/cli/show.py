@@ -245,7 +245,8 @@ def methods(registry: Sequence[Method]) -> None:
         grid = method.strength.grid()
         swept = f"{method.strength.name} = 0, {grid[1]:.3g} … {grid[-1]:.3g} ({len(grid)} strengths)"
         extra = f" (needs pip install 'evenrank[{EXTRA_OF.get(method.extra, method.extra)}]')" if method.extra else ""
-        line(f"{method.name:<20} {method.kind:<15}  {swept}\n    {method.title}{extra}\n    {method.sees}")
+        labels = "learns from labels" if method.sees.labels else "needs no labels"
+        line(f"{method.name:<20} {method.kind:<15}  {swept}\n    {method.title}{extra}\n    {method.sees}; {labels}")
         line(f"    guarantee: {method.facts.guarantee}\n    cost: {method.facts.cost}; {method.facts.reference}")
 
 

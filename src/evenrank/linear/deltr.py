@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_number
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError
 from evenrank.linear.base import LinearRanker
 from evenrank.linear.deltr_path import deltr_path, initial_weights
-from evenrank.linear.exposure_objective import ExposureObjective, descend
+from evenrank.linear.deltr_published import Scaling, first_weights, train_published
 from evenrank.progress import bar
 from evenrank.rankers.base import seed_of
 from evenrank.rankers.matching import protected_code
@@ -87,7 +87,7 @@ class DELTR(LinearRanker):
     True
     """
 
-    scaling_: tuple[float, float, int] | None = None
+    scaling_: Scaling | None = None
 
     def __init__(
         self,
@@ -187,35 +187,24 @@ class DELTR(LinearRanker):
             raise ConfigError("the published DELTR has no sample_weight; leave it out, or set reference=False.")
         data.need_numbers("DELTR")
         code = protected_code(data, self.protected)
-        features = np.asarray(data.features, dtype=float)
+        self.scaling_ = None
         if self.standardize:
-            flag = (data.group == code).astype(float)
-            columns = np.flatnonzero((features == flag[:, None]).all(axis=0))
-            if len(columns) != 1:
-                raise DataError(
-                    f"with reference=True and standardize=True, X must have one column equal to the protected flag; "
-                    f"it has {len(columns)}."
-                )
-            mean, deviation = float(features.mean()), float(features.std())
-            self.scaling_ = (mean, deviation, int(columns[0]))
-            features = (features - mean) / deviation
-            features[:, columns[0]] = flag
-        start = np.random.RandomState(seed_of(self.random_state)).rand(data.n_features) * 0.01
+            self.scaling_ = Scaling.of(np.asarray(data.features, dtype=float), data.group == code)
+        start = first_weights(seed_of(self.random_state), data.n_features)
         if self.init is not None:
             start = initial_weights(self.init, data.n_features)
-        steps = 3000 if self.max_iter is None else self.max_iter
-        objective = ExposureObjective(
-            features, data, np.array([float(self.gamma)]), code, weighting="rows", reference=True
-        )
-        theta, curve = descend(
-            objective,
-            start[None, :],
+        theta, curve = train_published(
+            data,
+            np.array([float(self.gamma)]),
+            code,
+            start,
+            self.scaling_,
             learning_rate=self.learning_rate,
-            max_iter=steps,
+            max_iter=self.max_iter,
             progress=progress,
         )
         self.coef_, self.loss_, self.loss_curve_ = theta[0], float(curve[-1, 0]), curve[:, 0]
-        self.n_iter_ = steps
+        self.n_iter_ = len(curve)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file, which `evenrank.load` reads.
@@ -237,7 +226,5 @@ class DELTR(LinearRanker):
     def _in_own_units(self) -> tuple[NDArray[np.float64], float]:
         if self.scaling_ is None:
             return self.coef_, 0.0
-        mean, deviation, column = self.scaling_
-        coef = self.coef_ / deviation
-        coef[column] = self.coef_[column]
-        return coef, -mean * float(coef.sum() - coef[column])
+        coef, intercept = self.scaling_.in_own_units(self.coef_)
+        return coef, float(intercept)

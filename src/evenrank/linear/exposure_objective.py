@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from evenrank.data import RankingData
+
+SAFE = 300.0  # scores up to this have exponentials whose sums and quotients keep all digits
 
 
 class ExposureObjective:
@@ -33,11 +36,13 @@ class ExposureObjective:
         query = data.query_of_row
         rows, live = _row_weights(data)
         self.row_weight = None if data.sample_weight is None else rows[:, None]
-        self.target = _softmax_pair(data.relevance[:, None], self.starts, self.lengths, self.row_weight)[0]
+        self.by_query = csr_array((np.ones(data.n_rows), np.arange(data.n_rows), data.query_ptr))  # sums by query
+        self.target = self._softmax(data.relevance[:, None])[0]
         n_rows = np.count_nonzero(rows * live[query])
         self.log_rows = np.log(n_rows) if n_rows > 1 else 1.0
         each = np.add.reduceat(rows, self.starts) if weighting == "rows" else np.full(data.n_queries, 1 / live.sum())
         self.weight = (each * live)[:, None]
+        self.weight_of_row = self._by_row(self.weight)
         is_protected = data.group == protected
         is_other = (data.group != protected) & (data.group >= 0)
         counts = [np.add.reduceat(flag * rows, self.starts) for flag in (is_other, is_protected)]
@@ -49,43 +54,46 @@ class ExposureObjective:
         contrast = shares[0] - shares[1]
         # The published package has no such guard: a query of one group makes its weights NaN.
         self.contrast = (contrast if reference else np.where(both[query], contrast, 0.0))[:, None]
-        self.counts = counts
-        self.members = (is_other, is_protected)
+        if reference:
+            self.side = (is_other / np.log(2) - is_protected / np.log(2))[:, None]
+            self.sums_of_rows = X.sum(axis=1)[:, None]
 
     def __call__(
         self, theta: NDArray[np.float64], models: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Values (models,) and gradients (models, d)."""
         gamma = self.gammas[models]
-        scores = self.X @ theta.T
-        chance, log_chance = _softmax_pair(scores, self.starts, self.lengths, self.row_weight)
-        cross = -np.add.reduceat(self.target * log_chance, self.starts, axis=0) / self.log_rows
-        pull = (chance - self.target) / self.log_rows
-        value, published = cross, np.zeros_like(theta)
+        chance, log_chance = self._softmax(self.X @ theta.T)
+        value = -(self.by_query @ (self.target * log_chance)) / self.log_rows
+        pull = (chance - self.target) * (self.weight_of_row / self.log_rows)
+        published: Any = 0.0
         if gamma.any():
-            gap = np.add.reduceat(self.contrast * chance, self.starts, axis=0)
+            gap = self.by_query @ (self.contrast * chance)
             unfair = np.maximum(gap, 0)
-            value = cross + gamma * unfair**2
+            value += gamma * unfair**2
+            step = self._by_row(2 * self.weight * gamma * unfair)
             if self.reference:
-                published = self._published_exposure(chance, gamma * unfair)
+                # The published gradient, wrong twice: its first term lacks 1/n_g, its second sums over features.
+                pull += step * (self.side * chance)
+                sums = self.by_query @ (chance * self.sums_of_rows)
+                published = (2 * self.weight * gamma * unfair * gap * sums).sum(axis=0)[:, None]
             else:
-                step = np.repeat(2 * gamma * unfair, self.lengths, axis=0)
-                pull += step * chance * (self.contrast - np.repeat(gap, self.lengths, axis=0))
-        slope = (np.repeat(self.weight, self.lengths, axis=0) * pull).T @ self.X
-        return (self.weight * value).sum(axis=0), slope + published
+                pull += step * chance * (self.contrast - self._by_row(gap))
+        return (self.weight * value).sum(axis=0), pull.T @ self.X - published
 
-    def _published_exposure(self, chance: NDArray[Any], strength: NDArray[Any]) -> NDArray[np.float64]:
-        """The published exposure gradient, wrong twice: its first term lacks 1/n_g, its second sums over features."""
-        everything = np.add.reduceat(chance * self.X.sum(axis=1)[:, None], self.starts, axis=0)
-        total = np.zeros((chance.shape[1], self.X.shape[1]))
-        for sign, member, count in zip((1.0, -1.0), self.members, self.counts, strict=True):
-            group_chance = np.where(member[:, None], chance, 0.0)
-            weight = 2 * self.weight * strength / np.log(2)
-            first = (group_chance * np.repeat(weight, self.lengths, axis=0)).T @ self.X
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.add.reduceat(group_chance, self.starts, axis=0) / count[:, None]
-            total += sign * (first - (weight * share * everything).sum(axis=0)[:, None])
-        return total
+    def _by_row(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of queries, (q, models), for each of their rows."""
+        return np.repeat(values, self.lengths, axis=0)
+
+    def _softmax(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Softmax within queries, each row counting with its weight, (n, 1), and the logarithm of a single row's."""
+        weight, shifted = self.row_weight, scores
+        if not np.abs(scores).max(initial=0.0) <= SAFE:  # NaN too
+            counted = scores if weight is None else np.where(weight > 0, scores, -np.inf)
+            shifted = scores - self._by_row(np.maximum.reduceat(counted, self.starts, axis=0))
+        power = np.exp(shifted) if weight is None else weight * np.exp(np.minimum(shifted, SAFE))
+        total = self.by_query @ power
+        return power / self._by_row(total), shifted - self._by_row(np.log(total))
 
 
 def _row_weights(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -95,17 +103,6 @@ def _row_weights(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.boo
     live = np.add.reduceat(data.sample_weight, data.query_ptr[:-1]) > 0
     scaled = data.sample_weight / data.sample_weight[data.sample_weight > 0].mean()
     return np.where(live[data.query_of_row], scaled, 1.0), live
-
-
-def _softmax_pair(
-    scores: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64], weight: NDArray[Any] | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Softmax within queries, each row counting with its weight, (n, 1), and the logarithm of a single row's."""
-    counted = scores if weight is None else np.where(weight > 0, scores, -np.inf)
-    shifted = scores - np.repeat(np.maximum.reduceat(counted, starts, axis=0), lengths, axis=0)
-    power = np.exp(shifted) if weight is None else weight * np.exp(np.minimum(shifted, 0.0))
-    total = np.add.reduceat(power, starts, axis=0)
-    return power / np.repeat(total, lengths, axis=0), shifted - np.repeat(np.log(total), lengths, axis=0)
 
 
 def descend(

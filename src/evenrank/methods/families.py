@@ -81,6 +81,7 @@ BLIND, AWARE = Sees(), Sees(group_at_serving=True)
 RERANKS = Sees(group_at_training=False, group_at_serving=True, labels=False)
 ADAPTS = Sees(group_at_serving=True, other_lists=True)
 ITEMS = Sees(group_at_training=False)
+DRAWS = Sees(group_at_training=False, group_at_serving=True)
 UNLABELLED = Sees(group_at_serving=True, labels=False)
 
 TOP_K = "none for the top k"
@@ -90,6 +91,7 @@ REGULARIZED = Facts(
     "Konstantinov and Lampert, 2021",
 )
 SORTED = "a sort per list"
+DRAWN = "dozens of sorts per list; with three groups or more, some small linear programs too"
 DELTR_FACTS = Facts(TOP_K, "a gradient descent per strength", "Zehlike and Castillo, WWW 2020")
 FASTAR_FACTS = Facts(
     "every prefix has its minimum of protected items, if the list has them: always",
@@ -123,7 +125,7 @@ def regularized(
         settings=tuple(option for option in TRAINING if option not in others),
         fixed={"scope": scope} | ({"group_aware": True} if aware else {}) | others,
         by_notion=True,
-        facts=REGULARIZED,
+        facts=REGULARIZED if scope == "amortized" else replace(REGULARIZED, cost="a quadratic program per strength"),
     )
 
 
@@ -236,8 +238,9 @@ def prefixes(name: str, label: str, title: str, home: tuple[str, str], facts: Fa
     )
 
 
-def exposed(name: str, label: str, title: str, constraint: str, guarantee: str, sees: Sees = AWARE) -> Method:
+def exposed(name: str, label: str, title: str, constraint: str, guarantee: str, sees: Sees = DRAWS) -> Method:
     """Make a method that draws rankings of fair exposure."""
+    cost = DRAWN if sees.group_at_serving else "a sort per item of a list"
     return Method(
         name,
         label,
@@ -253,7 +256,7 @@ def exposed(name: str, label: str, title: str, constraint: str, guarantee: str, 
         fixed={"constraint": constraint},
         saves=False,
         direct=True,
-        facts=Facts(guarantee, "some dozens of sorts per list", "Singh and Joachims, KDD 2018"),
+        facts=Facts(guarantee, cost, "Singh and Joachims, KDD 2018"),
     )
 
 

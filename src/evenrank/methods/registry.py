@@ -77,6 +77,20 @@ METHODS = {
             settings=("ridge", "fit_intercept"),
             saves=False,
         ),
+        replace(
+            regularized(
+                "centered_topk",
+                "centered, top k",
+                "as centered_pairwise, for the top k: lists count as far as they can change there",
+                target="centered",
+                loss="pairwise",
+            ),
+            strength=PART,
+            run=runs.selected,
+            settings=("makes_up", "ridge", "fit_intercept"),
+            by_k=True,
+            saves=False,
+        ),
         deltr("deltr", "DELTR", "ListNet with a penalty on disparate exposure"),
         deltr("deltr_aware", "DELTR, group seen", "DELTR with the protected flag as a feature", aware=True),
         deltr(
@@ -85,7 +99,7 @@ METHODS = {
         Method(
             "deltr_published",
             "DELTR, published",
-            "DELTR as its package trains it: the protected flag as a feature, 3000 steps, one model at a time",
+            "DELTR as its package trains it: the protected flag as a feature, 3000 steps",
             kind=IN,
             model="linear",
             strength=GAMMA,

@@ -18,6 +18,7 @@ from evenrank.linear.path import FairnessPath, fairness_path
 from evenrank.methods.crossfit import crossfit_scores
 from evenrank.methods.method import ANY, Method, Part, Task, larger_group, refusals
 from evenrank.rankers.matching import protected_code
+from evenrank.rankers.row_products import row_products
 from evenrank.rerankers.chances import shared_chances
 from evenrank.rerankers.scored_lists import ScoredLists
 
@@ -59,6 +60,16 @@ def beyond(method: Method, task: Task) -> Iterator[Part]:
         yield replace(part, scores=start + (end - start) * task.strengths)
 
 
+def selected(method: Method, task: Task) -> Iterator[Part]:
+    """Close the gap of the selection as a straight line tells it, for each notion and cut-off."""
+    from evenrank.linear.selection_path import selection_path
+
+    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
+        for notion, k in product(task.notions, task.ks):
+            path = selection_path(train, task.notion(notion), k, task.strengths, scale=task.scale, **task.settings)
+            yield Part(grouping, notion, k, path.scores(test))
+
+
 def group_aware(method: Method, task: Task) -> Iterator[Part]:
     """Train each grouping alone, as a group-aware model sees one grouping."""
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
@@ -86,10 +97,12 @@ def deltr(method: Method, task: Task) -> Iterator[Part]:
 
 
 def deltr_published(method: Method, task: Task) -> Iterator[Part]:
-    """Train each strength as the published package does, which sees the protected flag as a feature.
+    """Train all strengths as the published package trains each, which sees the protected flag as a feature.
 
     It divides by the number of a list's items of each group, so that lists that lack one cannot be trained on.
     """
+    from evenrank.linear.deltr_published import Scaling, first_weights, train_published
+
     for grouping, (rows, test) in enumerate(zip(task.train, task.test, strict=True)):
         code = protected_code(rows, None)
         members = np.add.reduceat(rows.group == code, rows.query_ptr[:-1])
@@ -102,11 +115,12 @@ def deltr_published(method: Method, task: Task) -> Iterator[Part]:
             )
             for data in (train, test)
         ]
-        protected = rows.group_names[code]
-        options = {"random_state": task.seed, "protected": protected, **method.fixed, **task.settings}
-        rankers = [method.ranker_class()(gamma=gamma, **options) for gamma in task.strengths.tolist()]
-        scores = [ranker.fit(flagged[0]).predict(flagged[1]) for ranker in rankers]
-        yield Part(grouping, ANY, None, np.stack(scores, axis=1))
+        scaling = Scaling.of(np.asarray(flagged[0].features), train.group == code)
+        start = first_weights(task.seed, flagged[0].n_features)
+        steps = {"learning_rate": 0.001, "max_iter": None, **task.settings}
+        theta, _ = train_published(flagged[0], task.strengths, code, start, scaling, **steps)
+        coef, intercept = scaling.in_own_units(theta)
+        yield Part(grouping, ANY, None, test.to_caller(row_products(flagged[1].features, coef) + intercept))
 
 
 def fastar(method: Method, task: Task) -> Iterator[Part]:
@@ -171,14 +185,16 @@ def prefixes(method: Method, task: Task) -> Iterator[Part]:
 def exposed(method: Method, task: Task) -> Iterator[Part]:
     """Draw one ranking of each list; relevance is estimated from the scores, as the training rows say."""
     own, trained, plain = _base_scores(task, ("slack",))
-    for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
-        merit = _merits(trained, train, plain, test)
-        columns = []
-        for strength in task.strengths.tolist():
-            ranker = method.ranker_class()(strength=strength, **method.fixed, **own)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DataWarning)  # the method's facts say that it is not always met
-                columns.append(ranker.rerank(merit, test, seed=task.seed) if strength else plain)
+    merit = _merits(trained, task.train[0], plain, task.test[0])
+    columns: list[NDArray[Any]] = []
+    for grouping, test in enumerate(task.test):
+        if not columns or method.sees.group_at_serving:  # without groups all groupings have the same draws
+            columns = []
+            for strength in task.strengths.tolist():
+                ranker = method.ranker_class()(strength=strength, **method.fixed, **own)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DataWarning)  # the method's facts say that it is not always met
+                    columns.append(ranker.rerank(merit, test, seed=task.seed) if strength else plain)
         yield Part(grouping, ANY, None, np.stack(columns, axis=1))
 
 

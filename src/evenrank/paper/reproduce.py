@@ -113,7 +113,7 @@ class Reproduction:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Processor seconds of each method, training and measuring together."""
+        """Seconds of each method in all processes, training and measuring together."""
         spent: dict[str, float] = {}
         for run in filter(None, (self.result, self.front, self.published)):
             for method in run.methods:

@@ -85,12 +85,14 @@ class EquityOfAttention:
             Items from the top, (n,), by their number in ``items``.
         """
         deserved = as_floats(as_array(relevance, "relevance"), "relevance")
-        names = list(np.asarray(items).tolist() if isinstance(items, np.ndarray) else items)
+        names = _ids(items)
         if deserved.ndim != 1 or not len(deserved) or len(names) != len(deserved):
-            raise DataError(f"relevance and items must be of one length; got {deserved.shape} and {len(names)}.")
+            raise DataError(
+                f"relevance and items must be of one length, one item at least; got {deserved.shape} and {len(names)}."
+            )
         if len(set(names)) != len(names):
             raise DataError("an item can stand in a list only once; items holds an id twice.")
-        if (deserved < 0).any() or not deserved.sum() > 0:
+        if not np.isfinite(deserved).all() or (deserved < 0).any() or not deserved.any():
             raise DataError(
                 f"relevance must be at least 0 and not all 0; got {deserved.min():g} to {deserved.max():g}."
             )
@@ -228,6 +230,15 @@ class EquityOfAttention:
         weights = self.p * (1.0 - self.p) ** np.arange(n)
         weights[self._depth(n) :] = 0.0
         return np.asarray(weights / weights.sum())
+
+
+def _ids(items: Any) -> list[Hashable]:
+    """Ids as plain values, which a state can hold."""
+    names = [name.item() if isinstance(name, np.generic) else name for name in items]
+    for name in names:
+        if not isinstance(name, str | int | float) or name != name:
+            raise DataError(f"an item's id must be a text or a number; got {name!r}.")
+    return names
 
 
 def _with_quality(

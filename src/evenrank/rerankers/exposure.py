@@ -132,7 +132,13 @@ class ExposureRanker:
         worth = as_floats(as_array(merit, "merit"), "merit")
         labels = np.asarray(as_array(groups, "groups")).tolist()
         if worth.ndim != 1 or not len(worth) or len(labels) != len(worth):
-            raise DataError(f"merit and groups must be two lists of one length; got {worth.shape} and {len(labels)}.")
+            raise DataError(
+                f"merit and groups must be two lists of one length, one item at least; got {worth.shape} and "
+                f"{len(labels)}."
+            )
+        if not np.isfinite(worth).all():
+            place = int(np.flatnonzero(~np.isfinite(worth))[0])
+            raise DataError(f"merits must be finite; item {place} has {worth[place]}. Leave the item out of the list.")
         known = {label: code for code, label in enumerate(dict.fromkeys(x for x in labels if not _unknown(x)))}
         codes = np.array([known.get(label, -1) if not _unknown(label) else -1 for label in labels])
         return self._mixture(self._solve(worth, codes, np.array([0, len(worth)])), 0, worth)
@@ -176,7 +182,9 @@ class ExposureRanker:
         """
         check_number(seed, "seed", least=0, whole=True)
         ranker = self if k is None else ExposureRanker(self.constraint, self.slack, k, self.strength)
-        return data.to_caller(-1.0 - ranker._draws(scores, data).drawn(seed))
+        # Lists draw in the order of their ids, so that rows in another order get the same.
+        turn = np.argsort(data.sorted_queries)
+        return data.to_caller(-1.0 - ranker._draws(scores, data).drawn(seed, turn))
 
     def rankings(self, scores: ArrayLike, data: RankingData) -> tuple[Floats, Floats]:
         """Give all rankings that may be drawn, as `evenrank.measure` takes them.

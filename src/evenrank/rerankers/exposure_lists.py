@@ -8,11 +8,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.rerankers.exposure_program import MOST_ROUNDS, PRECISION
+from evenrank.rerankers.exposure_program import MOST_ROUNDS, SAME
 from evenrank.rerankers.permutohedron import decompose, project
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+PRECISION = 1e-11  # of the utility: what does not improve it by more does not improve it
 CHUNK = 1 << 22  # places of all rankings of the lists that are decomposed together
 
 
@@ -72,9 +73,9 @@ class ListDraws:
         """Average the places' weights, (longest,), over the draws: (n,)."""
         return np.asarray((weights[self.place] * self.chance[self.list_of_row]).sum(axis=1))
 
-    def drawn(self, seed: int) -> Ints:
-        """Draw one ranking of each list: the place of each row, (n,)."""
-        chosen = np.random.default_rng(seed).random((len(self.chance), 1))
+    def drawn(self, seed: int, turn: Ints) -> Ints:
+        """Draw one ranking of each list: the place of each row, (n,); ``turn`` numbers the lists from 0, (q,)."""
+        chosen = np.random.default_rng(seed).random((len(self.chance), 1))[turn]
         below = np.cumsum(self.chance, axis=1) <= chosen
         last = (self.chance > 0).shape[1] - 1 - np.argmax(self.chance[:, ::-1] > 0, axis=1)
         column = np.minimum(below.sum(axis=1), last)  # rounding may leave the sum below 1
@@ -130,7 +131,8 @@ class TwoGroupLists:
         rows, high[rows] = self._best(active, turned, utility=0.0)
         u_high, d_high = self._result(high, active)
         d_high *= turned
-        short = active & (d_high < wanted)
+        size = np.bincount(self.list_of_row, np.abs(self.signed) * self.weights[high], len(turned))
+        short = active & (d_high < wanted - SAME * size)
         active &= ~short
         for _ in range(MOST_ROUNDS):
             rise = d_high - d_low

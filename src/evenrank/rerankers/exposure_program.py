@@ -8,7 +8,7 @@ have one price, and many lists are solved at once: see `evenrank.rerankers.expos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from evenrank.rerankers.permutohedron import project
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-PRECISION = 1e-11  # of the objective's size: what does not improve it by more does not improve it
+PRECISION = 1e-9  # of the utility: what does not improve it by more does not improve it
+EXCESS = 1e-10  # of the groups' values, likewise, of what they are apart too much
+SAME = 1e-9  # of the groups' values: those that are apart by less are not apart
 MOST_ROUNDS = 2000
 CHARGES = (0.3, 0.03, 0.003, 0.0003)  # on the square of exposure, in units of the utilities' range
 APPROACH = 2  # steps per group at each charge
@@ -56,6 +58,12 @@ class Program:
     def priced(self, prices: Floats, *, utility: float = 1.0) -> Floats:
         """Compute what an item's exposure is worth at these prices, (n,)."""
         return utility * self.utility + np.where(self.group >= 0, prices[self.group] * self.value, 0.0)
+
+    def scaled(self) -> tuple[Program, float]:
+        """Give the program with utilities and values around 1, as solvers want them, and the unit of its values."""
+        largest = float(np.abs(self.utility).max())
+        unit = float(self.value[self.group >= 0].mean())
+        return replace(self, utility=self.utility / (largest or 1.0), value=self.value / unit), unit
 
     def result(self, ranking: Ints) -> tuple[float, Floats]:
         """Compute a ranking's utility, and its groups' values, (groups,)."""
@@ -106,7 +114,9 @@ def solve(program: Program, slack: float) -> Mixture:
     plain = program.best(np.zeros(program.n_groups))
     if np.ptp(program.result(plain)[1]) <= slack:
         return Mixture(plain[None], np.ones(1), slack, feasible=True)
-    return _Rounds(program, slack).mixture()
+    scaled, unit = program.scaled()
+    mixture = _Rounds(scaled, slack / unit).mixture()
+    return replace(mixture, slack=slack if mixture.feasible else mixture.slack * unit)
 
 
 class _Rounds:
@@ -163,7 +173,7 @@ class _Rounds:
     def mixture(self) -> Mixture:
         """The best mixture; first how far apart the values must be, then the most utility at that."""
         apart = self._run(utility=False)[1]
-        feasible = apart <= 1e-9 * max(1.0, float(np.abs(self.results[0][1]).max()))
+        feasible = apart <= SAME * max(1.0, float(np.abs(self.results[0][1]).max()))
         slack = self.slack if feasible else self.slack + apart
         share, _ = self._run(utility=True, slack=slack if feasible else slack * (1 + 1e-9))
         used = np.flatnonzero(share > 1e-12)
@@ -204,7 +214,7 @@ class _Rounds:
             ranking = self.program.best(prices * scale, utility=1.0 if utility else 0.0)
             gain, value = self.program.result(ranking)
             improves = (gain / scale if utility else 0.0) + float(prices @ value) + float(found.eqlin.marginals[0])
-            if improves <= PRECISION or not self._add(ranking):
+            if improves <= (PRECISION if utility else EXCESS) or not self._add(ranking):
                 return found.x[:number], float(found.x[-1])
             # The prices jump about before they settle; rankings at those they settle around save many rounds.
             around = prices if around is None else (around + prices) / 2
