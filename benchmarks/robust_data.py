@@ -1,4 +1,4 @@
-"""The six data sets of `boosting_robust.py`: lists of 5 to 1,000 items, groups of 3 to 50 %."""
+"""The data sets of `boosting_robust.py`: lists of 2 to 1,000 items, groups of 2 to 50 %."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import numpy as np
 import evenrank as er
 
 MSLR_GROUP = "134"  # clicks for this query; the column itself stays out of the features
+
+
+HOSTILE = ("tiny", "merit", "lengths", "revealed", "three", "even")
 
 
 def made(
@@ -45,6 +48,43 @@ def made(
     return er.RankingData.from_arrays(X, np.searchsorted(ends, merit), np.where(b, "b", "a"), qid)
 
 
+def hostile(kind: str, *, quick: bool) -> er.RankingData:
+    """Lists that nothing was chosen on, each with one thing that can go wrong.
+
+    "tiny": lists of 5, a group of 2 %, graded. "merit": group b is less relevant beyond what features tell. "lengths":
+    group b is in long lists alone, where fewer are selected. "revealed": a feature is the group. "three": three groups,
+    5 % unknown, short binary lists of which many are selected whole. "even": the groups differ in nothing.
+    """
+    rng = np.random.default_rng(100 + HOSTILE.index(kind))
+    queries = {"tiny": 1200, "merit": 300, "lengths": 250, "revealed": 300, "three": 900, "even": 300}[kind]
+    queries = queries // 3 if quick else queries
+    shortest, longest = {"tiny": (5, 5), "lengths": (8, 60), "three": (2, 12)}.get(kind, (10, 30))
+    lengths = rng.integers(shortest, longest + 1, queries)
+    qid = np.repeat(np.arange(queries), lengths)
+    n = len(qid)
+    share = {"tiny": 0.02, "merit": 0.3, "three": 0.4}.get(kind, 0.25)
+    b = rng.random(n) < share
+    if kind == "lengths":
+        b &= lengths[qid] > 30
+    X = rng.normal(size=(n, 15))
+    if kind != "even":
+        X[:, 0] -= 0.6 * b
+        X[:, 3] -= 0.4 * b
+        X[:, 6] += 1.0 * b
+    if kind == "revealed":
+        X[:, 14] = b
+    X[:, 13] = rng.exponential(size=queries)[qid]
+    merit = 0.9 * X[:, 0] + np.abs(X[:, 1]) + 0.7 * X[:, 2] * (X[:, 3] > 0) + 0.5 * X[:, 4] + rng.normal(size=n)
+    if kind == "merit":
+        merit -= 0.8 * b
+    levels = [0.7] if kind in ("revealed", "three") else [0.5, 0.75, 0.9, 0.97]
+    group = np.where(b, "b", "a").astype(object)
+    if kind == "three":
+        group[b & (rng.random(n) < 0.25)] = "c"
+        group[rng.random(n) < 0.05] = None
+    return er.RankingData.from_arrays(X, np.searchsorted(np.quantile(merit, levels), merit), group, qid)
+
+
 def mslr(folder: Path) -> er.RankingData:
     """The sample of MSLR-WEB: 43 queries of about 116 documents, graded; 3 % were clicked for the query."""
     data = er.read(folder / "mslr_web_5k" / "msn1.fold1.train.5k.txt", format="letor", group=None)
@@ -55,7 +95,7 @@ def mslr(folder: Path) -> er.RankingData:
 
 
 def cutoff(name: str) -> int:
-    return 3 if name in ("short", "trec") else 5
+    return 3 if name in ("short", "trec", "tiny", "three") else 5
 
 
 def sets(
@@ -73,4 +113,6 @@ def sets(
         found["mslr"] = (True, lambda: mslr(folder))
     if folder is not None and (folder / "trec_fair_2019").exists():
         found["trec"] = (False, lambda: er.datasets.trec_fair_2019(folder / "trec_fair_2019"))
+    for kind in HOSTILE:
+        found[kind] = (False, lambda kind=kind: hostile(kind, quick=quick))
     return found

@@ -172,6 +172,7 @@ class Contrast:
         share = row_weight[order] / np.repeat(total, counts)
         bounds = np.concatenate([[0], np.cumsum(counts)])
         self.cells = csr_array((share.astype(dtype), rows[order], bounds), shape=(n_cells, n))
+        self._rows = self.cells.T  # a view of the same numbers, whose making takes as long as a product with it
         self.cell_weight, self.rounding = total.reshape(shape), rounding(counts, dtype).astype(dtype)
         self.pairs = Pairs.of(self.cell_weight, across=across, training=training)
 
@@ -250,7 +251,7 @@ class Contrast:
 
     def _on_rows(self, on_cells: NDArray[Any]) -> NDArray[Any]:
         """What a slope in the cells' means, (cells,) or (cells, models), is in the values."""
-        return np.asarray(self.cells.T @ on_cells)
+        return np.asarray(self._rows @ on_cells)
 
 
 class PooledContrast(Contrast):

@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.file import columns, loaded, saved
 from evenrank.boosting.held_out import judged_sets
-from evenrank.boosting.lightgbm_callables import fair_metric, fair_ndcg, fair_objective, small_classifier
+from evenrank.boosting.lightgbm_callables import (
+    fair_metric,
+    fair_ndcg,
+    fair_objective,
+    of_labels,
+    of_scores,
+    small_classifier,
+    understood,
+)
 from evenrank.boosting.lightgbm_text import checked_text, with_objective
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
@@ -32,6 +40,9 @@ require("numba")
 TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 __all__ = ["FairLGBMRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
+# Parameters, with the values at which the scores of training are those of `predict` to the last bit.
+PLAIN = dict.fromkeys(("boosting_type", "boosting", "boost"), (None, "gbdt", "gbrt"))
+PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
 MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
 
 
@@ -201,11 +212,13 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             chosen = self._objective
             self._silent = metric is not None and metric.higher_is_better and given.get("eval_metric") is None
             if objective is not None:
-                self._objective = lambda relevance, scores: objective(scores)
-            metrics = {} if metric is None else {"eval_metric": [*_listed(given.get("eval_metric")), _named(metric)]}
+                self._objective = of_scores(objective)
+            metrics = {} if metric is None else {"eval_metric": [*_listed(given.get("eval_metric")), of_labels(metric)]}
             options = {"sample_weight": rows.sample_weight, "init_score": in_order(start, numbers), **given, **metrics}
             try:
                 library.fit(X, rows.relevance, group=np.diff(rows.query_ptr), **options)
+            except lightgbm.basic.LightGBMError as error:
+                raise understood(error) from None
             finally:
                 self._objective = chosen or BASES[0]
             if objective is not None:
@@ -216,6 +229,15 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
 
     def _raw_scores(self, X: Any) -> NDArray[Any]:
         return np.asarray(super().predict(X))
+
+    def _trained_scores(self, X: Any, objective: FairObjective) -> NDArray[Any] | None:
+        # One tree instead of all of them. Where trees change after their round, are left out, or come on top of other
+        # scores, what the objective has seen is not a part of the prediction.
+        trees, given = self._Booster.current_iteration(), self.get_params()
+        grown = objective.from_zero and objective.rounds == trees == self._trees_kept()
+        if not grown or objective.scores is None or any(given.get(name) not in usual for name, usual in PLAIN.items()):
+            return None
+        return objective.scores + np.asarray(super().predict(X, start_iteration=trees - 1, num_iteration=1))
 
     def _base(self, data: RankingData) -> tuple[str, Any]:
         name = self._objective or BASES[0]
@@ -292,13 +314,6 @@ def _with_objective(booster: Any, name: str) -> Any:
 
 def _listed(metrics: Any) -> list[Any]:
     return [] if metrics is None else list(metrics) if isinstance(metrics, list | tuple) else [metrics]
-
-
-def _named(metric: Any) -> Any:
-    def evaluated(relevance: NDArray[Any], scores: NDArray[Any]) -> tuple[str, float, bool]:
-        return metric.name, metric.value(relevance, scores), metric.higher_is_better
-
-    return evaluated
 
 
 def _evaluated(sets: Any) -> dict[str, Any]:

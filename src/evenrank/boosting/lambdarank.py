@@ -107,6 +107,7 @@ class BoundLambdaRank:
         best = descending(self.gain, self.ptr) * np.where(place < rule.truncation, self.discount[place], 0)
         ideal = np.add.reduceat(best, self.ptr[:-1])
         self.inverse_ideal = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
+        self._order = place.astype(np.int32)  # of each list, from the top down, at the scores of the last call
         self.single = rule.library == "xgboost"
         if self.single:
             self.table = np.zeros(0)
@@ -145,6 +146,7 @@ class BoundLambdaRank:
             rule.by_sum,
             self.single,
             MEASURES.index(rule.measure),
+            self._order,
             first,
             second,
         )
@@ -153,23 +155,32 @@ class BoundLambdaRank:
 
 @numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
 def _sort(order: Any, keys: Any, spare: Any) -> None:
-    """Order by falling keys, equal ones as they stand: runs of 16 by insertion, then merged."""
+    """Order by falling keys, equal ones as they stand: runs of 16 by insertion, then merged.
+
+    ``order`` holds any order, best one that is almost right: a tree changes few places.
+    """
     n = len(keys)
     for begin in range(0, n, 16):
         end = min(begin + 16, n)
-        for i in range(begin, end):
-            key, j = keys[i], i
-            while j > begin and keys[order[j - 1]] < key:
+        for i in range(begin + 1, end):
+            item, j = order[i], i
+            key = keys[item]
+            while j > begin and (keys[order[j - 1]] < key or (keys[order[j - 1]] == key and order[j - 1] > item)):
                 order[j] = order[j - 1]
                 j -= 1
-            order[j] = i
+            order[j] = item
     width = 16
     while width < n:
         for begin in range(0, n, 2 * width):
             middle, end = min(begin + width, n), min(begin + 2 * width, n)
             i, j = begin, middle
             for k in range(begin, end):
-                if i < middle and (j >= end or keys[order[i]] >= keys[order[j]]):
+                if i < middle and j < end:
+                    one, other = order[i], order[j]
+                    first = keys[one] > keys[other] or (keys[one] == keys[other] and one < other)
+                else:
+                    first = i < middle
+                if first:
                     spare[k] = order[i]
                     i += 1
                 else:
@@ -195,11 +206,12 @@ def _lambdas(
     by_sum: bool,
     single: bool,
     measure: int,
+    orders: Any,
     first: Any,
     second: Any,
 ) -> None:
     longest = len(discount)
-    order, spare = np.empty(longest, np.int32), np.empty(longest, np.int32)
+    spare = np.empty(longest, np.int32)
     # The list from the top down, so that the pairs run through memory in order.
     s, y, g = np.empty(longest, scores.dtype), np.empty(longest, np.float32), np.empty(longest, np.float64)
     slope, bend = np.empty(longest, np.float32), np.empty(longest, np.float32)
@@ -210,6 +222,7 @@ def _lambdas(
     least = 0.01 if single else np.float64(np.float32(0.01))
     for q in range(len(ptr) - 1):
         begin, n = ptr[q], ptr[q + 1] - ptr[q]
+        order = orders[begin : begin + n]
         _sort(order, scores[begin : begin + n], spare)
         for i in range(n):
             row = begin + order[i]
@@ -224,7 +237,8 @@ def _lambdas(
             for j in range(i + 1, n):
                 if y[i] == y[j]:
                     continue
-                lead = s[i] - s[j] if y[i] > y[j] else s[j] - s[i]
+                sign = one if y[i] > y[j] else -one  # no branch: which item is the better one cannot be foreseen
+                lead = sign * (s[i] - s[j])
                 if measure == 0:
                     weight = abs(g[i] - g[j]) * (discount[i] - discount[j]) * scale
                 elif measure == 1:
@@ -252,12 +266,8 @@ def _lambdas(
                     push = np.float32(strength)
                     pull = np.float32(wrong * (1 - wrong) * sigma * sigma * weight)
                     total += 2 * strength
-                if y[i] > y[j]:
-                    slope[i] -= push
-                    slope[j] += push
-                else:
-                    slope[i] += push
-                    slope[j] -= push
+                slope[i] -= sign * push
+                slope[j] += sign * push
                 bend[i] += pull
                 bend[j] += pull
         damp = np.log2(1 + total) / total if by_sum and total > 0 else 1.0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.boosting.group_chances import BINS, LEAF_ROWS, LEAVES, RATE, RIDGE, TREES
-from evenrank.boosting.metrics import ConstrainedNDCG
-from evenrank.boosting.objective import ObjectiveOnRows, fairness
+from evenrank.boosting.group_chances import BINNED_ROWS, BINS, LEAF_ROWS, LEAVES, RATE, RIDGE, TREES
+from evenrank.boosting.metrics import ConstrainedNDCG, EvaluationMetric
+from evenrank.boosting.objective import FairObjective, ObjectiveOnRows, fairness
 from evenrank.boosting.rows import as_rows
 from evenrank.boosting.rules import lightgbm_rule
+from evenrank.errors import DataError
 from evenrank.extras import require
 from evenrank.rankers.top_violation import TopViolation
 
@@ -25,8 +27,38 @@ def small_classifier(n_jobs: int | None = 1) -> Any:
         learning_rate=RATE,
         reg_lambda=RIDGE,
         max_bin=BINS,
+        subsample_for_bin=BINNED_ROWS,
         n_jobs=n_jobs,
         verbose=-1,
+    )
+
+
+def of_scores(objective: FairObjective) -> Any:
+    """Make the function of labels and scores that LGBMRanker takes for an objective."""
+
+    def derivatives(relevance: NDArray[Any], scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        return objective(scores)
+
+    derivatives.__signature__ = signature(derivatives)  # type: ignore[attr-defined]  # LGBMModel asks in every round
+    return derivatives
+
+
+def of_labels(metric: EvaluationMetric) -> Any:
+    """Make the function of labels and scores that LGBMRanker takes for a metric."""
+
+    def evaluated(relevance: NDArray[Any], scores: NDArray[Any]) -> tuple[str, float, bool]:
+        return metric.name, metric.value(relevance, scores), metric.higher_is_better
+
+    return evaluated
+
+
+def understood(error: Exception) -> Exception:
+    """Give an error in words where LightGBM names a line of its source: for rows on which no tree can grow."""
+    if "num_features()" not in str(error):
+        return error
+    return DataError(
+        "LightGBM found no feature to split by: all are constant, or there are fewer rows than two leaves take. "
+        "Give it more rows, or a smaller min_child_samples."
     )
 
 

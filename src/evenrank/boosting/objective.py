@@ -79,6 +79,12 @@ class FairObjective:
         The multiplier now.
     offsets : list of ndarray
         With ``group_aware``, the number of each group before each tree, (groups,).
+    rounds : int
+        How often it was called.
+    from_zero : bool
+        Whether the scores of the first call were 0: no tree and no starting score came before.
+    scores : ndarray or None
+        The scores of the last call, (n,): those of all trees but the last one.
     """
 
     def __init__(
@@ -99,6 +105,8 @@ class FairObjective:
             known = None if chances is None else known_contrast(contrast, data, spec, chances)
             self.pull = FairPull(contrast, _bound(spec, data.query_ptr), known)
         self.offsets: list[NDArray[np.float64]] = []
+        self.rounds, self.from_zero = 0, True
+        self.scores: NDArray[np.float64] | None = None
         self._of_group = group_sums(data) if group_aware else None
         self._last_top: NDArray[Any] | None = None
         self.measured = TopViolation(data, spec) if spec.bounded else None
@@ -119,11 +127,13 @@ class FairObjective:
         tuple of ndarray
             First and second derivatives, (n,) each.
         """
+        self.scores = precise = np.array(scores, np.float64)  # a copy: libraries write over their own
+        self.from_zero = self.from_zero and (self.rounds > 0 or not precise.any())
+        self.rounds += 1
         if self._of_group is not None:
-            return self._with_offsets(np.array(scores, np.float64), self._of_group)
+            return self._with_offsets(precise, self._of_group)
         first, second = self._loss(scores)
         if self.pull is not None:
-            precise = np.array(scores, np.float64)
             self._update(precise)
             first = first + self.pull(precise, first, self.alpha)
         return np.asarray(first, np.float32), np.asarray(second, np.float32)

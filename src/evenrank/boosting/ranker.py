@@ -133,6 +133,10 @@ class FairBoosted:
         """The number of trees that predict."""
         raise NotImplementedError
 
+    def _trained_scores(self, X: Any, objective: FairObjective) -> NDArray[Any] | None:
+        """Scores of the trees on the training rows, (n,), where training knows them; else None."""
+        return None
+
     # ------------------------------------------------------------------ training
 
     def _fit_rows(
@@ -176,7 +180,7 @@ class FairBoosted:
         chances = self._chances(X, data, spec)
         limit = spec.max_violation if limit is None else limit
 
-        def fit_at(alpha: float) -> None:
+        def fit_at(alpha: float) -> NDArray[Any] | None:
             objective = self._objective_at(alpha, data, spec, chances)
             metric = EvaluationMetric(sets, spec, limit, self._shifted) if sets else None
             self.group_offset_, self._training_objective = None, objective
@@ -187,24 +191,28 @@ class FairBoosted:
             self.alpha_ = alpha
             if self.group_aware and objective is not None:
                 self.group_offset_ = objective.offsets[min(self._trees_kept(), len(objective.offsets)) - 1]
+            return None if objective is None else self._trained_scores(X, objective)
 
-        if spec.max_violation is None:
-            fit_at(float(self.alpha))
+        if spec.max_violation is not None:
+            gap = self._search(spec, judged, fit_at)
+            self.violation_ = gap if not judged.held_out else self._gap(Judged(X, data), spec)
         else:
-            self._search(spec, judged, fit_at)
-        self.violation_ = np.nan
-        if data.n_groups >= 2:
-            self.violation_ = TopViolation(data, spec).value(self._scores_of(Judged(X, data)))
+            trained = fit_at(float(self.alpha))
+            self.violation_ = self._gap(Judged(X, data), spec, trained)
 
-    def _search(self, spec: FairnessSpec, judged: Judged, fit_at: Callable[[float], None]) -> None:
+    def _gap(self, rows: Judged, spec: FairnessSpec, trees: NDArray[Any] | None = None) -> float:
+        return float("nan") if rows.data.n_groups < 2 else rows.gap(self._scores_of(rows, trees), spec)
+
+    def _search(self, spec: FairnessSpec, judged: Judged, fit_at: Callable[[float], NDArray[Any] | None]) -> float:
+        """Keep the model that ``max_violation`` takes, and give the gap that it was judged by."""
         assert spec.max_violation is not None
         name = spec.gap_name
         if TopViolation(judged.data, spec).contrast.pairs.missing:
             raise ConfigError(f"max_violation needs {name}, which these rows do not define. Set alpha instead.")
 
         def tried(alpha: float) -> Tried:
-            fit_at(alpha)
-            scores = self._scores_of(judged)
+            trained = fit_at(alpha)
+            scores = self._scores_of(judged, None if judged.held_out else trained)
             return Tried(alpha, judged.gap(scores, spec), judged.quality(scores, spec.k), dict(self.__dict__))
 
         best, models = least_loss_within(spec.max_violation, tried)
@@ -213,6 +221,7 @@ class FairBoosted:
         self.tried_ = [(model.alpha, model.gap, model.quality) for model in sorted(models, key=lambda m: m.alpha)]
         held_out = f"held-out queries may be as large as ({len(models)} strengths were tried)"
         warn_if_above(best.gap, spec, best.alpha, *([held_out] if judged.held_out else []))
+        return best.gap
 
     def _objective_at(
         self, alpha: float, data: RankingData, spec: FairnessSpec, chances: NDArray[Any] | None
@@ -237,8 +246,10 @@ class FairBoosted:
 
     # ------------------------------------------------------------------ scores
 
-    def _scores_of(self, rows: Judged) -> NDArray[np.float64]:
-        return self._shifted(np.asarray(self._raw_scores(rows.X), np.float64), rows.data)
+    def _scores_of(self, rows: Judged, trees: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """Scores of rows, (n,); ``trees`` are those of the trees alone, where they are known."""
+        raw = self._raw_scores(rows.X) if trees is None else trees
+        return self._shifted(np.asarray(raw, np.float64), rows.data)
 
     def _shifted(self, scores: NDArray[Any], data: RankingData) -> NDArray[Any]:
         """Scores with the offset of each row's group; during training, the offsets of the last round."""

@@ -35,25 +35,20 @@ class FastTopK(BoundTarget):
         self.ptr = np.asarray(query_ptr, np.int64)
         self.k, self.temperature, self.floor = k, temperature, floor
         n = int(self.ptr[-1])
-        self._value, self._first, self._second = np.empty(n), np.empty(n), np.empty(n)
+        self._value, self._first = np.empty(n), np.empty(n)
         self._places = np.empty((len(self.ptr) - 1, 4))  # mean, spread, k-th and next score of each list
         self._at: NDArray[Any] | None = None
 
     def _go_to(self, scores: NDArray[Any]) -> None:
         if self._at is not scores:
             arguments = scores, self.ptr, self.k, self.temperature, self.floor
-            _soft_top(*arguments, self._places, self._value, self._first, self._second)
+            _soft_top(*arguments, self._places, self._value, self._first)
             self._at = scores
 
     def value(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Give each row's soft share of the top k, (n,); see `BoundTarget.value`."""
         self._go_to(scores)
         return self._value
-
-    def steepness(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Give the first and the size of the second derivative by row, (n,) each; see `BoundTarget.steepness`."""
-        self._go_to(scores)
-        return self._first, self._second
 
     def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
         """Turn a slope in the values, (n,), into one in the scores; see `BoundTarget.pull_back`."""
@@ -96,7 +91,6 @@ def _soft_top(
     places: Any,
     value: Any,
     first: Any,
-    second: Any,
 ) -> None:
     best = np.empty(k + 1)
     for q in range(len(ptr) - 1):
@@ -104,7 +98,6 @@ def _soft_top(
         if end - begin <= k:
             value[begin:end] = 1
             first[begin:end] = 0
-            second[begin:end] = 0
             continue
         mean, spread, last, following = _place(scores, begin, end, k, floor, best)
         places[q, 0], places[q, 1], places[q, 2], places[q, 3] = mean, spread, last, following
@@ -115,7 +108,6 @@ def _soft_top(
             share = 1 / (1 + small)
             value[i] = share if place >= 0 else small * share
             first[i] = small * share * share * per_unit
-            second[i] = first[i] * abs(1 - 2 * value[i]) * per_unit
 
 
 @numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
