@@ -106,13 +106,13 @@ def sets(
     found: dict[str, tuple[bool, Any]] = {
         "plain": (True, lambda: made(size(300), (8, 24), 0.35, graded=True, hidden=False, seed=0)),
         "rare": (True, lambda: made(size(200), (30, 60), 0.03, graded=True, hidden=False, seed=1)),
-        "short": (False, lambda: made(20_000 if large else size(1000), (5, 7), 0.5, graded=False, hidden=True, seed=2)),
-        "long": (False, lambda: made(50, (50, 300) if quick else (100, 1000), 0.1, graded=True, hidden=False, seed=3)),
+        "short": (True, lambda: made(20_000 if large else size(1000), (5, 7), 0.5, graded=False, hidden=True, seed=2)),
+        "long": (True, lambda: made(50, (50, 300) if quick else (100, 1000), 0.1, graded=True, hidden=False, seed=3)),
     }
     if folder is not None and (folder / "mslr_web_5k").exists():
         found["mslr"] = (True, lambda: mslr(folder))
     if folder is not None and (folder / "trec_fair_2019").exists():
-        found["trec"] = (False, lambda: er.datasets.trec_fair_2019(folder / "trec_fair_2019"))
+        found["trec"] = (True, lambda: er.datasets.trec_fair_2019(folder / "trec_fair_2019"))
     for kind in HOSTILE:
         found[kind] = (False, lambda kind=kind: hostile(kind, quick=quick))
     return found

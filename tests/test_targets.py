@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log2, sqrt
+from math import exp, log2, pi, sqrt
 
 import numpy as np
 import pytest
@@ -63,8 +63,8 @@ def twin(name: str, scores: list[float], k: int, temperature: float) -> list[flo
         return [1 / (1 + exp(-(s - threshold) / width)) for s in scores]
     ranks = []
     for i, own in enumerate(scores):
-        others = [s for j, s in enumerate(scores) if j != i]
-        ranks.append(1 + sum(1 / (1 + exp(-(s - own) / width)) if width else 0.5 for s in others))
+        others = [(s - own) / (pi / sqrt(6) * width) if width else 0.0 for j, s in enumerate(scores) if j != i]
+        ranks.append(1 + sum(1 - exp(-x) / 2 if x > 0 else exp(x) / 2 for x in others))
     return [1 / log2(1 + rank) for rank in ranks]
 
 

@@ -11,8 +11,13 @@ from evenrank.contrasts import Contrast
 from evenrank.targets import BoundTarget, LossScale
 
 # √(gap² + ε²) stands for |gap|, whose slope changes sign tree after tree once the gap is near 0. ε is this share of the
-# spread of the value over rows, so that gaps of long lists, where few items are selected, are not all "near 0".
+# spread of the value over rows, so that gaps of long lists, where few items are selected, are not all "near 0", joined
+# with the standard error of the gap between groups of that many rows: a gap that chance could have made pulls less.
 SMOOTHING = 0.1
+# Where features tell little of the group, rows are pulled less than by the groups themselves. This power of the ratio of
+# the two pulls is made up for: at 0 nothing, so that such data hardly notice a strength of 1, at 1 all of it. Features
+# that have nothing to do with the group still leave a ratio of about the least one.
+MADE_UP, LEAST_KNOWN = 0.6, 0.1
 # A tree may carry a gap beyond 0. Then the share of the strength that is used for that gap is halved, and let go
 # slowly: a strong α swings no more than a weak one. Gaps within this share of ε are noise, not a swing.
 HALVED, RELEASE, SWING = 0.5, 1.1, 0.2
@@ -50,6 +55,7 @@ class FairPull:
         self.known = contrast if known is None else known
         self.scale, self.rounds = LossScale(), 0
         self.share = np.ones(len(contrast.pairs.a))
+        self._error = _relative_errors(contrast)
         self._last: NDArray[Any] | None = None
 
     def __call__(self, scores: NDArray[np.float64], loss_gradient: NDArray[Any], alpha: float) -> NDArray[np.float64]:
@@ -71,22 +77,40 @@ class FairPull:
         """
         value = self.target.value(scores)
         gaps = self.contrast.gaps(value)
-        smoothing = max(SMOOTHING * float(value.std()), np.finfo(np.float64).tiny)
+        smoothing = np.maximum(float(value.std()) * np.hypot(SMOOTHING, self._error), np.finfo(np.float64).tiny)
         self._steady(gaps, smoothing)
         full = self.contrast.pairs.slope(gaps)
         if self.rounds <= CLOSELY or self.rounds % SELDOM == 0:
-            self.scale.update(loss_gradient, self._pulled(scores, self.contrast, full))
+            self.scale.update(loss_gradient, self._full_pull(scores, full))
         strength = alpha * float(self.scale.value) * min(1.0, self.rounds / WARM_UP)
         self.rounds += 1
         slope = full * self.share * np.abs(gaps) / np.hypot(gaps, smoothing)
         return strength * self._pulled(scores, self.known, slope)
 
+    def _full_pull(self, scores: NDArray[np.float64], slope: NDArray[Any]) -> NDArray[np.float64]:
+        """The pull by the groups themselves, less a part of what features do not tell of them."""
+        pull = self._pulled(scores, self.contrast, slope)
+        if self.known is self.contrast:
+            return pull
+        known, whole = (float(np.abs(each).sum()) for each in (self._pulled(scores, self.known, slope), pull))
+        return pull * np.clip(known / whole, LEAST_KNOWN, 1) ** MADE_UP if whole > 0 else pull
+
     def _pulled(self, scores: NDArray[np.float64], along: Contrast, slope: NDArray[Any]) -> NDArray[np.float64]:
         return self.target.pull_back(scores, along.pull_back(slope))
 
-    def _steady(self, gaps: NDArray[Any], smoothing: float) -> None:
+    def _steady(self, gaps: NDArray[Any], smoothing: NDArray[Any]) -> None:
         """Less of the strength where the last tree carried a gap to the other side of 0, more of it elsewhere."""
         if self._last is not None:
             swung = (gaps * self._last < 0) & (np.abs(gaps) > SWING * smoothing)
             self.share = np.where(swung, HALVED * self.share, np.minimum(1.0, RELEASE * self.share))
         self._last = gaps
+
+
+def _relative_errors(contrast: Contrast) -> NDArray[np.float64]:
+    """The standard error of each gap over the spread of the value, (J,); 0 for gaps within queries, which are many."""
+    pairs = contrast.pairs
+    if contrast.cell_weight.shape[1] > 1:
+        return np.zeros(len(pairs.a))
+    # The squares of the shares that rows have in their cell sum to 1 / (effective number of rows), whatever the weights.
+    by_cell = np.asarray(contrast.cells.multiply(contrast.cells).sum(axis=1)).reshape(-1)
+    return np.asarray(np.sqrt(by_cell[pairs.a] + by_cell[pairs.b]), np.float64)

@@ -12,14 +12,15 @@ from evenrank.losses import sigmoid
 from evenrank.targets.bound import BoundTarget, sigmoid_and_slope, sigmoid_slope
 
 CHUNK = 1 << 17  # elements of the largest temporary; lists of one length are worked on together
-KEPT = 1 << 22  # numbers of pairs that are kept between a value and its slope; with more they are computed again
+KEPT = 1 << 22  # numbers that are kept between a value and its slope; with more they are computed again
+LAPLACE = np.pi / np.sqrt(6)  # Laplace's distribution of this scale varies as much as the logistic one of scale 1
+FAR = 600.0  # exponents that floating point holds
+LOG_2 = np.log(2)
 Lists = NDArray[Any]  # (m, L): m lists of L scores
 
 
 class Listwise(BoundTarget):
     """v of a row depends on its list; lists of one length are a dense block, so no loop runs over queries."""
-
-    quadratic = False  # whether the temporaries hold one number per pair of items in a list
 
     def __init__(self, query_ptr: NDArray[np.int64], temperature: float, floor: float, longer_than: int = 1) -> None:
         self.temperature = temperature
@@ -32,9 +33,8 @@ class Listwise(BoundTarget):
             if length <= longer_than:
                 continue
             starts = query_ptr[:-1] if same else query_ptr[:-1][lengths == length]
-            numbers = length * (length if self.quadratic else 1)
-            self._size += len(starts) * numbers
-            step = max(1, CHUNK // numbers)
+            self._size += len(starts) * length
+            step = max(1, CHUNK // length)
             for begin in range(0, len(starts), step):
                 part = starts[begin : begin + step]
                 rows: Any = slice(int(part[0]), int(part[-1]) + length)
@@ -110,26 +110,41 @@ def _sum(lists: Lists) -> Lists:
     return np.asarray(np.add.reduce(lists, axis=1, keepdims=True))
 
 
-def _centred(lists: Lists, floor: float) -> tuple[Lists, Lists, NDArray[np.bool_]]:
+def _centred(lists: Lists, floor: float) -> tuple[Lists, Lists, NDArray[np.bool_] | None]:
     """Scores less their list's mean, the spread √(variance + floor²), and where the spread is 0 (it is given as 1).
 
-    Scores within rounding of each other are equal, as in a `Ranking`: their differences hold nothing but noise.
+    Scores within rounding of each other are equal, as in a `Ranking`: their differences hold nothing but noise. None
+    stands for no list of such scores.
     """
-    tolerance = 1e-6 if lists.dtype.itemsize < 8 else 1e-12
+    tolerance, least = (1e-6, 1e-30) if lists.dtype.itemsize < 8 else (1e-12, 1e-280)
     length = lists.shape[1]
-    centred = lists - _sum(lists) / length
-    largest = np.maximum.reduce(np.abs(centred), axis=1, keepdims=True)
-    equal = largest <= tolerance * np.maximum.reduce(np.abs(lists), axis=1, keepdims=True)
-    scale = np.where(equal, 1, largest)
-    spread = scale * np.sqrt(_sum((centred / scale) ** 2) / length)
+    mean = _sum(lists) / length
+    centred = lists - mean
+    variance = np.einsum("ij,ij->i", centred, centred)[:, None] / length
+    spread, equal = np.sqrt(variance), None
+    # No score is further from its list's mean than the widest spread allows, so that usual lists are seen to differ
+    # without looking closer.
+    low, high, level = float(variance.min()), float(variance.max()), max(float(mean.max()), -float(mean.min()))
+    usual = least < low and high < 1 / least and low**0.5 > 2 * tolerance * (level + (length * high) ** 0.5)
+    if not usual:
+        largest = np.maximum.reduce(np.abs(centred), axis=1, keepdims=True)
+        equal = largest <= tolerance * np.maximum.reduce(np.abs(lists), axis=1, keepdims=True)
+        scale = np.where(equal, 1, largest)
+        spread = scale * np.sqrt(_sum((centred / scale) ** 2) / length)
     if floor > 0:
-        return centred, np.hypot(spread, floor).astype(lists.dtype, copy=False), np.zeros_like(equal)
-    return centred, np.where(equal, 1, spread), equal
+        return centred, np.hypot(spread, floor).astype(lists.dtype, copy=False), None
+    spread = spread.astype(lists.dtype, copy=False)
+    return (centred, spread, None) if equal is None else (centred, np.where(equal, 1, spread), equal)
+
+
+def _unless(equal: NDArray[np.bool_] | None, value: Any, otherwise: Lists) -> Lists:
+    """``value`` in lists of equal scores."""
+    return otherwise if equal is None else np.where(equal, np.asarray(value, otherwise.dtype), otherwise)
 
 
 def _through_spread(centred: Lists, spread: Lists, slope: Lists) -> Lists:
     """Turn a slope in the spread, (m, 1), into one in the scores."""
-    return np.asarray(slope * (centred / spread) / centred.shape[1])
+    return np.asarray(slope / centred.shape[1] * (centred / spread))
 
 
 class SoftTopK(Listwise):
@@ -139,7 +154,7 @@ class SoftTopK(Listwise):
         super().__init__(query_ptr, temperature, floor, longer_than=k)
         self.k = k
 
-    def _place(self, lists: Lists) -> tuple[Lists, Lists, Lists, NDArray[np.bool_], Lists, Lists]:
+    def _place(self, lists: Lists) -> tuple[Lists, Lists, Lists, NDArray[np.bool_] | None, Lists, Lists]:
         centred, spread, equal = _centred(lists, self.floor)
         cut = np.partition(centred, (-self.k - 1, -self.k), axis=1)
         last, following = cut[:, -self.k, None], cut[:, -self.k - 1, None]
@@ -149,78 +164,119 @@ class SoftTopK(Listwise):
     def _list_at(self, lists: Lists) -> tuple[Lists, Callable[[Lists], Lists]]:
         place, centred, spread, equal, last, following = self._place(lists)
         inside, steep = sigmoid_and_slope(place)
-        # Equal scores are in random order, where each item is in the top k with probability k / length.
-        value = np.where(equal, np.asarray(self.k / lists.shape[1], lists.dtype), inside)
 
         def pull_back(slope: Lists) -> Lists:
             on_place = slope * steep
-            width = self.temperature * spread
-            # Scores tied at the threshold share in moving it.
-            above, below = centred == last, centred == following
-            moves = (above / _sum(above) + below / _sum(below)) / 2
-            out = (on_place - _sum(on_place) * moves.astype(lists.dtype)) / width
-            out -= _through_spread(centred, spread, _sum(on_place * place) / spread)
-            return np.where(equal, 0, out)
+            total = _sum(on_place)
+            out = on_place - centred * (_sum(on_place * place) * self.temperature / (spread * lists.shape[1]))
+            for threshold in (last, following):
+                at = centred == threshold
+                if np.count_nonzero(at) == len(lists):
+                    out[at] -= total[:, 0] / 2
+                else:  # scores tied at the threshold share in moving it
+                    out -= total / (2 * _sum(at).astype(lists.dtype)) * at
+            return _unless(equal, 0, out / (self.temperature * spread))
 
-        return value, pull_back
+        # Equal scores are in random order, where each item is in the top k with probability k / length.
+        return _unless(equal, self.k / lists.shape[1], inside), pull_back
 
     def _list_steepness(self, lists: Lists) -> tuple[Lists, Lists]:
         place, _, spread, equal, _, _ = self._place(lists)
         width = self.temperature * spread
-        first = np.where(equal, 0, sigmoid_slope(place) / width)
+        first = _unless(equal, 0, sigmoid_slope(place) / width)
         return first, first * np.abs(1 - 2 * sigmoid(place)) / width
 
 
 class SoftExposure(Listwise):
-    """1/log2(1 + R), the soft rank R being 1 + Σ sigmoid((s_j − s_i)/(T σ)) over the other items j of the list."""
+    """1/log2(1 + R), the soft rank R being 1 + Σ H((s_j − s_i)/(W T σ)) over the other items j of the list.
 
-    quadratic = True
+    H is Laplace's distribution function, e^x/2 below 0 and 1 − e^−x/2 above, and W gives it the spread of the logistic
+    one. Its sums over a sorted list are running sums, so that nothing is worked out for each pair of items.
+    """
 
     def __init__(self, query_ptr: NDArray[np.int64], k: int, temperature: float, floor: float = 0.0) -> None:
         super().__init__(query_ptr, temperature, floor)
 
-    def _pairs(self, lists: Lists) -> tuple[Lists, NDArray[Any], Lists, Lists, Lists, NDArray[np.bool_]]:
-        """Soft ranks, (m, L); the slope of each pair, (m, L, L); places in units of the width; and of `_centred`."""
-        centred, spread, equal = _centred(lists, self.floor)
-        place = np.where(equal, 0, centred / (self.temperature * spread))
-        lead = place[:, None, :] - place[:, :, None]  # (m, i, j): of j over i
-        ahead, bend = sigmoid_and_slope(lead)
-        rank = ahead.sum(axis=2) + np.asarray(0.5, lists.dtype)  # an item's lead over itself is 0, which adds ½
-        return rank, bend, place, centred, spread, equal
-
-    @staticmethod
-    def _discount(rank: Lists) -> tuple[Lists, Lists, Lists]:
-        """1/log2(1 + R), its first derivative, and log(1 + R)."""
-        log = np.log1p(rank)
-        two = np.asarray(np.log(2), rank.dtype)
-        return two / log, -two / ((1 + rank) * (log * log)), log
-
     def _list_at(self, lists: Lists) -> tuple[Lists, Callable[[Lists], Lists]]:
-        rank, bend, place, centred, spread, equal = self._pairs(lists)
-        value, steep, _ = self._discount(rank)
+        ranks = _Ranks(lists, self.temperature, self.floor)
+        log = np.log1p(ranks.rank)
+        value = LOG_2 / log
+        steep = -value / ((1 + ranks.rank) * log)
 
         def pull_back(slope: Lists) -> Lists:
-            on_rank = slope * steep
-            # The slope of a pair is the same from either side, so that sums over pairs are products with its table.
-            columns = np.empty((*place.shape, 3), place.dtype)
-            columns[:, :, 0], columns[:, :, 1], columns[:, :, 2] = on_rank, 1, place
-            sums = bend @ columns
-            total = sums[:, :, 1]
-            out = (sums[:, :, 0] - on_rank * total) / (self.temperature * spread)
-            moved = _sum(on_rank * (sums[:, :, 2] - place * total))
-            out -= _through_spread(centred, spread, moved / spread)
-            return np.where(equal, 0, out)
+            on_rank = ranks.sort(slope) * steep
+            lower, upper = ranks.fading(on_rank)
+            on_place = (lower + upper) / 2 - on_rank * ranks.others
+            moved = np.einsum("ij,ij->i", on_place, ranks.place)[:, None]
+            out = ranks.unsort(on_place) / ranks.width
+            return _unless(ranks.equal, 0, out - _through_spread(ranks.centred, ranks.spread, moved / ranks.spread))
 
-        return value, pull_back
+        return ranks.unsort(value), pull_back
 
     def _list_steepness(self, lists: Lists) -> tuple[Lists, Lists]:
-        rank, bend, place, _, spread, equal = self._pairs(lists)
-        lead = place[:, None, :] - place[:, :, None]
-        width = self.temperature * spread
-        on_rank = bend.sum(axis=2) - np.asarray(0.25, lists.dtype)
-        twist = (bend * (1 - 2 * sigmoid(lead))).sum(axis=2)
-        _, first, log = self._discount(rank)
-        second = -first * (1 + 2 / log) / (1 + rank)
+        ranks = _Ranks(lists, self.temperature, self.floor)
+        log = np.log1p(ranks.rank)
+        first = -LOG_2 / ((1 + ranks.rank) * log**2)
+        second = -first * (1 + 2 / log) / (1 + ranks.rank)
+        on_rank, twist = ranks.others, ranks.twist
         # Twice what the row's own score does: while it goes up, those it is compared with may go down.
-        steep, bent = 2 * np.abs(first * on_rank) / width, 2 * np.abs(second * on_rank**2 + first * twist) / width**2
-        return np.where(equal, 0, steep), np.where(equal, 0, bent)
+        steep, bent = 2 * np.abs(first * on_rank), 2 * np.abs(second * on_rank**2 + first * twist)
+        parts = ranks.unsort(steep) / ranks.width, ranks.unsort(bent) / ranks.width**2
+        return _unless(ranks.equal, 0, parts[0]), _unless(ranks.equal, 0, parts[1])
+
+
+class _Ranks:
+    """The soft ranks of lists; what is (m, L) is in the order of rising scores and in double precision, unless said.
+
+    Attributes
+    ----------
+    place : ndarray
+        Scores in units of the width W T σ.
+    rank, others, twist : ndarray
+        R; Σ_j h((s_j − s_i)/width) over the other items, h being the slope of H; and the same of the slope of h.
+    centred, spread, width, equal : ndarray
+        Of `_centred`, in the scores' order and precision; the width, (m, 1).
+    """
+
+    def __init__(self, lists: Lists, temperature: float, floor: float) -> None:
+        self.centred, self.spread, self.equal = _centred(lists, floor)
+        self.width = LAPLACE * temperature * self.spread
+        place = _unless(self.equal, 0, self.centred / self.width).astype(np.float64, copy=False)
+        length = lists.shape[1]
+        self._dtype = lists.dtype
+        self._at = np.argsort(place, axis=1, kind="stable")
+        self._at += np.arange(0, place.size, length)[:, None]
+        self.place = self.sort(place)
+        self._apart = float((self.place[:, -1] - self.place[:, 0]).max())
+        self._up: Any = np.exp(self.place) if self._apart < FAR else None
+        lower, upper = self.fading(None)
+        self.twist = (lower - upper) / 2
+        self.rank = np.arange(length, 0.0, -1.0) + self.twist
+        self.others = self.twist + upper
+
+    def sort(self, lists: Lists) -> Lists:
+        """Bring (m, L) from the order of the scores into that of rising ones."""
+        return np.asarray(lists.reshape(-1)[self._at])
+
+    def unsort(self, lists: Lists) -> Lists:
+        """Bring (m, L) back, in the scores' precision."""
+        out = np.empty(lists.size, self._dtype)
+        out[self._at] = lists
+        return out.reshape(lists.shape)
+
+    def fading(self, weight: Lists | None) -> tuple[Lists, Lists]:
+        """Σ of the weights (1 for None) of lower and of higher items, each times e^−(distance in widths)."""
+        lower, upper = np.zeros_like(self.place), np.zeros_like(self.place)
+        if self._up is not None:
+            down = 1 / self._up
+            rising, falling = (self._up, down) if weight is None else (weight * self._up, weight * down)
+            np.cumsum(rising[:, :-1], axis=1, out=lower[:, 1:])
+            np.cumsum(falling[:, :0:-1], axis=1, out=upper[:, -2::-1])
+            return lower * down, upper * self._up
+        # Numbers beyond the range of floating point: item by item, for all lists together.
+        fade = np.exp(-np.diff(self.place, axis=1))
+        own = np.ones_like(self.place) if weight is None else weight
+        for i in range(1, self.place.shape[1]):
+            lower[:, i] = (lower[:, i - 1] + own[:, i - 1]) * fade[:, i - 1]
+            upper[:, -1 - i] = (upper[:, -i] + own[:, -i]) * fade[:, -i]
+        return lower, upper

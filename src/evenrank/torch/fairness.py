@@ -28,9 +28,8 @@ PADDING = -1e8  # scores at or below it are no items' own
 class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
     """Γ of the scores of a batch, to be added to any loss: ``loss + alpha * fairness(scores, relevance, group, qid)``.
 
-    The formula and its gradient are those of `evenrank.targets.FairnessTerm`, worked out on the CPU in float64 (target
-    "exposure" of shorter scores in float32), so the scores of a batch go there and their gradient comes back; any
-    device and floating type will do. A pair of groups that the batch lacks is dropped (a stratum of equalized odds
+    The formula and its gradient are those of `evenrank.targets.FairnessTerm`, worked out on the CPU in float64, so the
+    scores of a batch go there and their gradient comes back; any device and floating type will do. A pair of groups that the batch lacks is dropped (a stratum of equalized odds
     keeps its ½); a batch with nothing to compare gives 0.
 
     Parameters
@@ -146,9 +145,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         check_rows(scores, relevance=relevance, group=group, qid=qid, sample_weight=sample_weight)
         if not len(scores):
             return scores.sum(dim=0)
-        # Pairs of items are many: those of short scores are compared in single precision.
-        single = self.target == "exposure" and scores.dtype != torch.float64
-        numbers = scores.detach().to("cpu", torch.float32 if single else torch.float64).numpy()
+        numbers = scores.detach().to("cpu", torch.float64).numpy()
         low = float(numbers.min())
         # Half precision reaches −∞ on its own.
         if low <= PADDING and (low > -np.inf or scores.dtype in (torch.float32, torch.float64)):
