@@ -230,6 +230,33 @@ def test_equal_scores_are_finite(name: str, scope: str, level: float, dtype: typ
             assert np.isfinite(part).all()
 
 
+@pytest.mark.parametrize("temperature", [0.5, 1e-3])
+@pytest.mark.parametrize("length", [2, 50, 700])
+def test_exposure_of_scores_far_apart(temperature: float, length: int) -> None:
+    """Widths beyond the exponents of floating point: the ranks are those of the hard order, and slopes stay finite."""
+    rng = np.random.default_rng(6)
+    scores = rng.permutation(np.concatenate([[1e9], rng.normal(size=length - 1)]))
+    bound = bind_target("exposure", np.array([0, length]), temperature=temperature)
+    value, pull_back = bound.at(scores)
+    np.testing.assert_allclose(value, twin("exposure", scores.tolist(), K, temperature), rtol=1e-9)
+    assert value[scores.argmax()] == pytest.approx(1, abs=0.3)
+    slope = pull_back(rng.normal(size=length))
+    assert np.isfinite(slope).all()
+    np.testing.assert_allclose(slope.sum(), 0, atol=1e-9 * np.abs(slope).sum())
+
+
+@pytest.mark.parametrize("name", ["topk", "exposure"])
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
+def test_scores_at_the_ends_of_floating_point(name: str, scale: float) -> None:
+    data = rows()
+    bound = bind_target(name, data.query_ptr, k=K)
+    scores = spread_out(data)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        np.testing.assert_allclose(bound.value(scale * scores), bound.value(scores), rtol=1e-9)
+        slope = bound.pull_back(scale * scores, np.ones(data.n_rows))
+    assert np.isfinite(slope).all()
+
+
 @pytest.mark.parametrize("name", ["topk", "exposure"])
 def test_equal_scores_get_what_random_order_gives(name: str) -> None:
     bound = bind_target(name, np.array([0, 2, 6]), k=1)

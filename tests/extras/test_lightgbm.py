@@ -206,6 +206,63 @@ def test_a_violation_can_be_asked_for() -> None:
         assert found.alpha_ > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [
+        ({}, True),
+        ({"group_aware": True}, True),
+        ({"subsample": 0.5, "subsample_freq": 1}, True),
+        ({"objective": "rank_xendcg"}, True),
+        ({"boosting_type": "dart"}, False),
+        ({"linear_tree": True}, False),
+        ({"min_split_gain": 1e9}, False),
+    ],
+    ids=str,
+)
+def test_the_scores_of_training_are_those_of_a_prediction(
+    options: dict[str, Any], known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gap is taken of the former where they are sure to be the same: a prediction of all trees takes long."""
+    data, found = made(), []
+    own = er.lightgbm.FairLGBMRanker._trained_scores
+
+    def kept(self: Any, X: Any, objective: Any) -> Any:
+        found.append((own(self, X, objective), self._raw_scores(X)))
+        return found[-1][0]
+
+    monkeypatch.setattr(er.lightgbm.FairLGBMRanker, "_trained_scores", kept)
+    model = ranker(alpha=1.0, notion="dp", **options).fit(data)
+    (trained, predicted), *_ = found
+    assert (trained is not None) == known
+    if known:
+        np.testing.assert_array_equal(trained, predicted)
+    assert model.violation_ == er.measure(model.predict(data), data, "dp@5")["dp@5"]
+
+
+def test_scores_to_start_from_are_no_part_of_the_violation() -> None:
+    data = made()
+    start = np.linspace(0, 5, data.n_rows)
+    arguments = {"qid": data.query_of_row, "sensitive_features": data.group}
+    model = ranker(alpha=1.0, notion="dp").fit(data.features, data.relevance, init_score=start, **arguments)
+    assert model.violation_ == er.measure(model.predict(data), data, "dp@5")["dp@5"]
+
+
+def test_rows_that_no_tree_can_split_are_named() -> None:
+    data = made(1)
+    with pytest.raises(er.DataError, match="LightGBM found no feature to split by"):
+        er.lightgbm.FairLGBMRanker(verbose=-1, min_child_samples=1000).fit(data)
+
+
+def test_a_list_sorted_before_is_sorted_again() -> None:
+    """The kernel begins with the order of the last call; the derivatives do not depend on it."""
+    data, rng = made(20), np.random.default_rng(3)
+    bound = LambdaRank().bind(data.relevance, data.query_ptr)
+    for _ in range(5):
+        scores = np.round(rng.normal(size=data.n_rows), 1)
+        fresh = LambdaRank().bind(data.relevance, data.query_ptr).gradient(scores)
+        np.testing.assert_array_equal(bound.gradient(scores), fresh)
+
+
 def test_a_violation_that_cannot_be_reached_is_said() -> None:
     data = made(30)
     with pytest.warns(er.DataWarning, match=r"max_violation=0 was not reached: demographic_parity@5 on the training"):

@@ -14,9 +14,9 @@ from evenrank.targets import BoundTarget, LossScale
 # spread of the value over rows, so that gaps of long lists, where few items are selected, are not all "near 0", joined
 # with the standard error of the gap between groups of that many rows: a gap that chance could have made pulls less.
 SMOOTHING = 0.1
-# Where features tell little of the group, rows are pulled less than by the groups themselves. This power of the ratio of
-# the two pulls is made up for: at 0 nothing, so that such data hardly notice a strength of 1, at 1 all of it. Features
-# that have nothing to do with the group still leave a ratio of about the least one.
+# Where features tell little of the group, rows are pulled less than by the groups themselves. This power of the ratio
+# of the two pulls is made up for: at 0 nothing, so that such data hardly notice a strength of 1, at 1 all of it.
+# Features that have nothing to do with the group still leave a ratio of about the least one.
 MADE_UP, LEAST_KNOWN = 0.6, 0.1
 # A tree may carry a gap beyond 0. Then the share of the strength that is used for that gap is halved, and let go
 # slowly: a strong α swings no more than a weak one. Gaps within this share of ε are noise, not a swing.
@@ -111,6 +111,6 @@ def _relative_errors(contrast: Contrast) -> NDArray[np.float64]:
     pairs = contrast.pairs
     if contrast.cell_weight.shape[1] > 1:
         return np.zeros(len(pairs.a))
-    # The squares of the shares that rows have in their cell sum to 1 / (effective number of rows), whatever the weights.
+    # The squares of the shares that rows have in their cell sum to 1 / (effective number of rows), whatever the unit.
     by_cell = np.asarray(contrast.cells.multiply(contrast.cells).sum(axis=1)).reshape(-1)
     return np.asarray(np.sqrt(by_cell[pairs.a] + by_cell[pairs.b]), np.float64)

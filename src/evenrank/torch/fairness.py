@@ -29,8 +29,8 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
     """Γ of the scores of a batch, to be added to any loss: ``loss + alpha * fairness(scores, relevance, group, qid)``.
 
     The formula and its gradient are those of `evenrank.targets.FairnessTerm`, worked out on the CPU in float64, so the
-    scores of a batch go there and their gradient comes back; any device and floating type will do. A pair of groups that the batch lacks is dropped (a stratum of equalized odds
-    keeps its ½); a batch with nothing to compare gives 0.
+    scores of a batch go there and their gradient comes back; any device and floating type will do. A pair of groups
+    that the batch lacks is dropped (a stratum of equalized odds keeps its ½); a batch with nothing to compare gives 0.
 
     Parameters
     ----------
