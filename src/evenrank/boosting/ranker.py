@@ -213,7 +213,11 @@ class FairBoosted:
         def tried(alpha: float) -> Tried:
             trained = fit_at(alpha)
             scores = self._scores_of(judged, None if judged.held_out else trained)
-            return Tried(alpha, judged.gap(scores, spec), judged.quality(scores, spec.k), dict(self.__dict__))
+            with warnings.catch_warnings():
+                if alpha > 0:  # what the rows lack was said at strength 0
+                    warnings.simplefilter("ignore", DataWarning)
+                gap, quality = judged.gap(scores, spec), judged.quality(scores, spec.k)
+            return Tried(alpha, gap, quality, dict(self.__dict__))
 
         best, models = least_loss_within(spec.max_violation, tried)
         self.__dict__.clear()
