@@ -41,7 +41,7 @@ TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 __all__ = ["FairLGBMRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
 # Parameters, with the values at which the scores of training are those of `predict` to the last bit.
-PLAIN = dict.fromkeys(("boosting_type", "boosting", "boost"), (None, "gbdt", "gbrt"))
+PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(("boosting_type", "boosting", "boost"), (None, "gbdt", "gbrt"))
 PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
 MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
 
@@ -237,7 +237,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         grown = objective.from_zero and objective.rounds == trees == self._trees_kept()
         if not grown or objective.scores is None or any(given.get(name) not in usual for name, usual in PLAIN.items()):
             return None
-        return objective.scores + np.asarray(super().predict(X, start_iteration=trees - 1, num_iteration=1))
+        return np.asarray(objective.scores + super().predict(X, start_iteration=trees - 1, num_iteration=1))
 
     def _base(self, data: RankingData) -> tuple[str, Any]:
         name = self._objective or BASES[0]
