@@ -35,7 +35,8 @@ test-kernels: $(VENV)/.dev
 
 # The core with the oldest versions of all that pyproject.toml allows.
 test-oldest: $(VENV)-oldest/.done
-	$(VENV)-oldest/bin/python -m pytest -n 2 -m "not extras and not browser and not processors" tests/test_*.py tests/linear tests/rankers tests/rerankers tests/io tests/datasets
+	$(VENV)-oldest/bin/python -m pytest -n 2 -m "not extras and not browser and not processors" tests/test_*.py tests/linear tests/rankers tests/rerankers tests/io tests/datasets \
+		tests/measures tests/inference tests/audits tests/monitoring
 
 test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -n 2 -m extras tests/extras

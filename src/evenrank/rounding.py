@@ -40,8 +40,8 @@ def resolution(size: Any) -> Any:
     >>> float(resolution(3.0)) == 2.0**-31
     True
     """
-    with np.errstate(divide="ignore"):
-        return np.where(size > 0, np.exp2(np.floor(np.log2(size)) - 32), 0.0)
+    # By the number's own exponent: a logarithm of a power of 2 may fall below it on some processor.
+    return np.where(size > 0, np.ldexp(1.0, np.frexp(size)[1] - 33), 0.0)
 
 
 def to_resolution(scores: NDArray[Any], step: NDArray[Any]) -> NDArray[Any]:

@@ -207,3 +207,11 @@ def test_other_files_are_no_states(tmp_path: Path) -> None:
             Monitor.load(tmp_path / name)
     with pytest.raises(er.DataError, match="there is no such file"):
         Monitor.load(tmp_path / "none.npz")
+
+
+def test_a_state_unpacks_within_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Monitor(k=2).update(*taken(rows(2, 3, 4, share=0.3, seed=1))).save(tmp_path / "state.npz")
+    Monitor.load(tmp_path / "state.npz")
+    monkeypatch.setenv("EVENRANK_MAX_BYTES", "1K")
+    with pytest.raises(er.DataError, match=r"state.npz: [0-9,]+ bytes unpack to .*; at most 1 KB are allowed"):
+        Monitor.load(tmp_path / "state.npz")
