@@ -59,11 +59,11 @@ def number(value: float) -> str:
 def ranked(rows: str, shape: Shape) -> str:
     """Rows with their places: ``first``, the items above; ``size``, those that share the score."""
     relative, absolute = map(number, shape.near)
-    ahead = "lag(score) OVER list"
+    ahead = "(lag(score) OVER list)"
     gap = f"greatest(abs({ahead}), abs(score)) * {relative} + {absolute}"
     return f"""
         SELECT query, code, relevance, weight, score, raw, item, {"".join(f"{name}, " for name in shape.cluster_names)}
-            rank() OVER list - 1 AS first,
+            (rank() OVER list) - 1 AS first,
             count(*) OVER (PARTITION BY query ORDER BY score DESC RANGE BETWEEN CURRENT ROW AND CURRENT ROW) AS size,
             CASE WHEN {ahead} > score AND {ahead} - score <= {gap} THEN 1 ELSE 0 END AS near
         FROM {rows} WINDOW list AS (PARTITION BY query ORDER BY score DESC)"""
