@@ -85,9 +85,8 @@ class DuckEngine:
         return '"' + name.replace('"', '""') + '"'
 
     def fetch(self, sql: str) -> Any:
-        result = self._run(sql)
         try:
-            return result.to_arrow_table()
+            return self._connection.sql(sql).to_arrow_table()
         except self._duckdb.Error as error:
             raise self._refusal(error) from None
 
@@ -161,9 +160,7 @@ def audit(
     Audit
         The same as `evenrank.audit` gives of the same rows in memory.
     """
-    roles = Roles(
-        query, relevance, group, score, rank, item, sample_weight, _several(cluster), relevance_threshold
-    )
+    roles = Roles(query, relevance, group, score, rank, item, sample_weight, _several(cluster), relevance_threshold)
     paths, title = parquet_files(path)
     checked_parts(paths, roles)
     with DuckEngine(paths, title, memory=memory, threads=threads) as engine:

@@ -108,4 +108,3 @@ class Roles:
                     raise DataError(f"{engine.title}: {role} column {name!r} must hold numbers; it holds other values.")
         taken = [name for _, name in wanted]
         return Roles(**{**self.__dict__, "item": item_column(self.item, names, taken)})
-

@@ -77,7 +77,9 @@ class TableRows:
         row = engine.fetch(f"SELECT query, {column} AS value FROM {engine.named(ROWS)} WHERE {condition} LIMIT 1")
         value, query = row["value"][0].as_py(), row["query"][0].as_py()
         where = "" if name == "query" else f", in query {shown(query)}"
-        got = "" if value is None or value == "" else f"; got {value:g}" if isinstance(value, float) else f"; got {value}"
+        got = (
+            "" if value is None or value == "" else f"; got {value:g}" if isinstance(value, float) else f"; got {value}"
+        )
         raise DataError(f"{engine.title}: {rule}{got} in {bad:,} rows{where}. {remedy}")
 
     @property
@@ -124,7 +126,10 @@ def _groups(engine: Engine, roles: Roles) -> tuple[Any, ...]:
         )
     labels = tuple(sorted_labels(label for label in found["label"].to_pylist() if not is_missing(label)))
     codes = pa.array(np.arange(len(labels), dtype=np.int32))
-    engine.put("groups", pa.table({"evenrank_label": pa.array(labels, found.schema.field("label").type), "evenrank_code": codes}))
+    engine.put(
+        "groups",
+        pa.table({"evenrank_label": pa.array(labels, found.schema.field("label").type), "evenrank_code": codes}),
+    )
     return labels
 
 
@@ -150,14 +155,18 @@ def _view(engine: Engine, roles: Roles) -> str:
     item = "0" if roles.item is None else _column(engine, roles.item)
     clusters = [f"{_column(engine, name)} AS cluster{j}" for j, name in enumerate(roles.cluster)]
     return f"""
-        SELECT {", ".join([
-            f"{_column(engine, roles.query)} AS query",
-            "coalesce(g.evenrank_code, -1) AS code",
-            f"CAST({numbers(roles.relevance, '0.0')} AS DOUBLE) AS relevance",
-            f"CAST({numbers(roles.sample_weight, '1.0')} AS DOUBLE) AS weight",
-            f"{score} AS raw",
-            f"{score} AS score",
-            f"{item} AS item",
-            *clusters,
-        ])}
+        SELECT {
+        ", ".join(
+            [
+                f"{_column(engine, roles.query)} AS query",
+                "coalesce(g.evenrank_code, -1) AS code",
+                f"CAST({numbers(roles.relevance, '0.0')} AS DOUBLE) AS relevance",
+                f"CAST({numbers(roles.sample_weight, '1.0')} AS DOUBLE) AS weight",
+                f"{score} AS raw",
+                f"{score} AS score",
+                f"{item} AS item",
+                *clusters,
+            ]
+        )
+    }
         FROM {engine.source} s LEFT JOIN {engine.named("groups")} g ON g.evenrank_label = {label}"""

@@ -97,9 +97,13 @@ class EngineLists:
         engine.keep("near", f"SELECT DISTINCT query FROM {levels} WHERE near > 0")
         if engine.fetch(f"SELECT count(*) AS number FROM {engine.named('near')}")["number"][0].as_py():
             near = engine.named("near")
-            engine.view("other", f"SELECT * FROM {levels} l WHERE NOT EXISTS (SELECT 1 FROM {near} n WHERE n.query = l.query)")
+            engine.view(
+                "other", f"SELECT * FROM {levels} l WHERE NOT EXISTS (SELECT 1 FROM {near} n WHERE n.query = l.query)"
+            )
             engine.keep("levels1", sql.levels(rows.resolve_ties(near), places, shape))
-            engine.view("levels", f"SELECT * FROM {engine.named('other')} UNION ALL SELECT * FROM {engine.named('levels1')}")
+            engine.view(
+                "levels", f"SELECT * FROM {engine.named('other')} UNION ALL SELECT * FROM {engine.named('levels1')}"
+            )
             levels = engine.named("levels")
         engine.keep("lists", sql.lists(levels, places, shape))
         engine.keep("cells", sql.cells(levels, engine.named("lists"), shape))

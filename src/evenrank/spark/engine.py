@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
-from evenrank.errors import DataError, one_line
+from evenrank.errors import ConfigError, DataError, one_line
 from evenrank.extras import require
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 PLAIN = {"string": "text", "double": "double", "float": "float", "boolean": "boolean"}
+
+
+@contextmanager
+def session_for(master: str) -> Iterator[Any]:
+    """Make a session for a command, which ends with it; a program gives its own.
+
+    Spark's own settings (spark-defaults.conf, SPARK_CONF_DIR) hold, as in any program that it runs.
+    """
+    require("pyspark")
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        builder = SparkSession.builder.master(master).appName("evenrank")
+        quiet = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+        for name, value in quiet.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+    except PySparkException as error:
+        raise ConfigError(f"Spark cannot start on {master}: {_reason(error)}") from None
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 class SparkEngine:
