@@ -64,7 +64,17 @@ class Precision:
 
     @classmethod
     def of(
-        cls, a: Array, b: Array, x_a: Array, x_b: Array, clusters: Sequence[NDArray[Any]], *, scope: str, queries: int
+        cls,
+        a: Array,
+        b: Array,
+        x_a: Array,
+        x_b: Array,
+        clusters: Sequence[NDArray[Any]],
+        *,
+        scope: str,
+        queries: int,
+        times: Array | None = None,
+        apart: bool = True,
     ) -> Precision:
         """Take it from sums per list.
 
@@ -81,30 +91,36 @@ class Precision:
             "within" lists, or "pooled".
         queries : int
             The number of queries at hand, those without the groups included.
+        times : ndarray, optional
+            (L,): for how many lists, all alike, each of the L stands.
+        apart : bool
+            Whether these are clusters by themselves.
 
         Returns
         -------
         Precision
             Not precise at all (no degrees of freedom) where a gap cannot be measured.
         """
+        times = np.ones(len(a)) if times is None else times
         if scope == "within":
             kept = (a > 0) & (b > 0)
-            a, b, x_a, x_b, clusters = a[kept], b[kept], x_a[kept], x_b[kept], [code[kept] for code in clusters]
-        rows = float(a.sum()), float(b.sum())
+            a, b, x_a, x_b, times = a[kept], b[kept], x_a[kept], x_b[kept], times[kept]
+            clusters = [code[kept] for code in clusters]
+        rows = float(a @ times), float(b @ times)
         if not min(rows) > 0:
             return cls(queries, 0.0, (np.nan, np.nan), rows, (np.nan, np.nan), np.nan)
         if scope == "within":
             each = a * b / (a + b)
             parts, size = (each * x_a / a, each * x_b / b), each
-            total = float(each.sum())
-            weights = float((each**2 / a).sum()) / total**2, float((each**2 / b).sum()) / total**2
-            rates = float(parts[0].sum()) / total, float(parts[1].sum()) / total
+            total = float(each @ times)
+            weights = float((each**2 / a) @ times) / total**2, float((each**2 / b) @ times) / total**2
+            rates = float(parts[0] @ times) / total, float(parts[1] @ times) / total
             sizes = (size, size)
         else:
             parts, sizes = (x_a, x_b), (a, b)
             weights = 1 / rows[0], 1 / rows[1]
-            rates = float(x_a.sum()) / rows[0], float(x_b.sum()) / rows[1]
-        spreads = [_by_cluster(parts, sizes, rates, code) for code in clusters]
+            rates = float(x_a @ times) / rows[0], float(x_b @ times) / rows[1]
+        spreads = [_by_cluster(parts, sizes, rates, code, times, apart=apart) for code in clusters]
         variance = max(spread[0] for spread in spreads)
         freedom = min(spread[1] for spread in spreads)
         plain = sum(weight * rate * (1 - rate) for weight, rate in zip(weights, rates, strict=True))
@@ -143,20 +159,30 @@ class Precision:
 
 
 def _by_cluster(
-    parts: tuple[Array, ...], sizes: tuple[Array, ...], rates: tuple[float, ...], code: NDArray[Any]
+    parts: tuple[Array, ...],
+    sizes: tuple[Array, ...],
+    rates: tuple[float, ...],
+    code: NDArray[Any],
+    times: Array,
+    *,
+    apart: bool,
 ) -> tuple[float, float]:
     """The variance of the difference of two rates over clusters, each left out in turn, and its degrees of freedom."""
     index = np.unique(code, return_inverse=True)[1]
-    moved, spread = np.zeros(index.max(initial=-1) + 1), np.zeros(index.max(initial=-1) + 1)
+    count = index.max(initial=-1) + 1
+    moved, spread = np.zeros(count), np.zeros(count)
+    alike = apart and count == len(code)  # what an entry stands for are clusters; else lists of one cluster
+    inside, clusters = (np.ones(count), times) if alike else (times, np.ones(count))
     for part, size, rate, sign in zip(parts, sizes, rates, (1, -1), strict=True):
-        own, total = np.bincount(index, size), size.sum()
+        own, total = np.bincount(index, size * inside), size @ times
         rest = total - own
         if not (rest > 0).all():
             return np.inf, 0.0
-        moved = moved + sign * (np.bincount(index, part) - rate * own) / rest
+        moved = moved + sign * (np.bincount(index, part * inside) - rate * own) / rest
         spread = spread + own / total**2
-    number = int((spread > 0).sum())
-    return (number - 1) / number * float(moved @ moved), float(spread.sum() ** 2 / (spread @ spread)) - 1
+    number = float(clusters @ (spread > 0))
+    variance = (number - 1) / number * float((clusters * moved) @ moved)
+    return variance, float((clusters @ spread) ** 2 / ((clusters * spread) @ spread)) - 1
 
 
 @dataclass(frozen=True)
