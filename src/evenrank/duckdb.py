@@ -35,6 +35,8 @@ class DuckEngine:
         The threads it takes; by default as many as there are processors.
     """
 
+    backslashes = False
+
     def __init__(
         self, paths: Sequence[Path], title: str, *, memory: str | None = None, threads: int | None = None
     ) -> None:

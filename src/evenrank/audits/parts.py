@@ -220,12 +220,7 @@ def parts_of(
         findings,
         rates,
         [certify(stat, 1 - confidence, longest=longest, assumed=True) for stat in first],
-        [
-            influence
-            for stat in first
-            if name_and_k(stat)[1] == main_k
-            for influence in influences_of(stat, summary)
-        ],
+        [influence for stat in first if name_and_k(stat)[1] == main_k for influence in influences_of(stat, summary)],
     )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import item_column
 from evenrank.io.columns import MissingColumn
@@ -25,8 +28,11 @@ class Engine(Protocol):
         What an error calls it.
     kinds : dict of str to str
         Column → one of `KINDS`.
+    backslashes : bool
+        Whether a backslash in a text must be doubled.
     """
 
+    backslashes: bool
     source: str
     title: str
     kinds: dict[str, str]
@@ -108,3 +114,12 @@ class Roles:
                     raise DataError(f"{engine.title}: {role} column {name!r} must hold numbers; it holds other values.")
         taken = [name for _, name in wanted]
         return Roles(**{**self.__dict__, "item": item_column(self.item, names, taken)})
+
+
+def arrays(table: Any, *by: str) -> dict[str, NDArray[Any]]:
+    """The columns of a pyarrow table as numpy arrays, NaN for null, sorted by some of them, the last one first."""
+    found = {name: table[name].to_numpy() for name in table.column_names}
+    if not by or bool((np.diff(found[by[-1]]) > 0).all()):
+        return found
+    order = np.lexsort([found[name] for name in by]) if len(by) > 1 else np.argsort(found[by[0]])
+    return {name: values[order] for name, values in found.items()}

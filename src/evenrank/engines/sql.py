@@ -143,22 +143,77 @@ def cells(levels: str, lists: str, shape: Shape) -> str:
         ) c JOIN (SELECT list, query AS query_of_list FROM {lists}) l ON l.query_of_list = c.query"""
 
 
-def recurring(rows: str) -> str:
-    """How often ids recur, and how often with another group than the one that they mostly have."""
+GRAIN = 2.0**43  # exposures are told apart to this part: equal sums, added up in another order, are one kind
+
+
+def _grained(value: str) -> str:
+    return f"CAST(floor(({value}) * {number(GRAIN)} + {number(0.5)}) AS DOUBLE) / {number(GRAIN)}"
+
+
+def kind_columns(shape: Shape, value: str, k: int, *, squares: bool) -> dict[str, tuple[int, int, str]]:
+    """What tells kinds of lists apart: column → stratum (-1: all rows), group and what is summed there."""
+    strata = (-1,) if value == "exposure" or not shape.labelled else (0, 1)
+    places = [(stratum, code) for stratum in strata for code in range(shape.groups)]
+    named = {f"number_{'all' if s < 0 else s}_{g}": (s, g, "number") for s, g in places}
+    for part in ("", "_squares") if squares else ("",):
+        named |= {f"{value}{part}_{k}_{'all' if s < 0 else s}_{g}": (s, g, f"{value}{part}_{k}") for s, g in places}
+    return named
+
+
+def wide(levels: str, lists: str, shape: Shape, *, squares: bool) -> str:
+    """One row per list, one column per sum over one of its cells."""
+    relevant = f"relevance >= {number(shape.threshold)}"
+    named: dict[str, tuple[int, int, str]] = {}
+    for k in shape.ks:
+        named |= kind_columns(shape, "top", k, squares=squares) | kind_columns(shape, "exposure", k, squares=True)
+    sums = []
+    for column, (stratum, code, name) in named.items():
+        inside = {-1: "", 0: f" AND NOT {relevant}", 1: f" AND {relevant}"}[stratum]
+        value = f"sum(CASE WHEN code = {code}{inside} THEN {name} ELSE 0 END)"
+        text = _grained(value) if name.startswith("exposure") else f"CAST({value} AS DOUBLE)"
+        sums.append(f"{text} AS {column}")
+    clusters = "".join(f", l.{name}_min AS {name}" for name in shape.cluster_names)
     return f"""
-        SELECT count(*) AS ids, CAST(sum(number) AS BIGINT) AS number, CAST(sum(most) AS BIGINT) AS usual,
-            max(several) AS several
-        FROM (
-            SELECT item, sum(number) AS number, max(number) AS most, count(*) AS several
-            FROM (SELECT item, code, count(*) AS number FROM {rows} WHERE code >= 0 GROUP BY item, code) both
-            GROUP BY item
-        ) by_item"""
+        SELECT l.list, l.length, l.relevant{clusters}, c.*
+        FROM (SELECT query, {", ".join(sums)} FROM {levels} GROUP BY query) c
+        JOIN (SELECT list, length, relevant, query AS query_of_list
+            {"".join(f", {name}_min" for name in shape.cluster_names)} FROM {lists}) l ON l.query_of_list = c.query"""
+
+
+def kinds(table: str, keys: Sequence[str]) -> str:
+    """Lists that are alike in some columns, how many they are, and how many relevant items they have on average."""
+    return f"""
+        SELECT {", ".join(keys)}, CAST(count(*) AS DOUBLE) AS times,
+            CAST(sum(relevant) AS DOUBLE) / count(*) AS relevant
+        FROM {table} GROUP BY {", ".join(keys)}"""
+
+
+def binned(table: str, residuals: str, keys: Sequence[str], number_of: int, bins: int) -> str:
+    """Sums of residuals, given by kind of list, over lists put together into bins."""
+    same = " AND ".join(f"t.{key} = r.{key}" for key in keys)
+    sums = ", ".join(f"sum(r.residual{j}) AS residual{j}" for j in range(number_of))
+    return f"SELECT t.list % {bins} AS bin, {sums} FROM {table} t JOIN {residuals} r ON {same} GROUP BY t.list % {bins}"
+
+
+def qualities(lists: str, k: int) -> str:
+    """Lists that are alike in their quality, and how many they are."""
+    names = [f"{name}_{k}" for name in ("ndcg", "precision", "recall")]
+    keys = ", ".join(f"{name} AS {name.partition('_')[0]}" for name in names)
+    return f"SELECT {keys}, CAST(count(*) AS DOUBLE) AS times FROM {lists} GROUP BY {', '.join(names)}"
+
+
+def copies(lists: str) -> str:
+    """How many lists are told apart by their marks, and how many differ."""
+    return f"""
+        SELECT CAST(sum(number) AS BIGINT) AS number, count(*) AS different FROM (
+            SELECT mark0, mark1, count(*) AS number FROM {lists} WHERE broken > 0 AND length > 2 GROUP BY mark0, mark1
+        ) m"""
 
 
 def lists_per_item(rows: str) -> str:
     """Per group: its rows, and the sum over them of the lists that their item stands in with that group."""
     return f"""
-        SELECT code, CAST(sum(number) AS DOUBLE) AS number, CAST(sum(CAST(number AS DOUBLE) * number) AS DOUBLE) AS lists
+        SELECT code, CAST(sum(number) AS DOUBLE) AS number, sum(CAST(number AS DOUBLE) * number) AS lists
         FROM (SELECT item, code, count(*) AS number FROM {rows} WHERE code >= 0 GROUP BY item, code) both
         GROUP BY code"""
 

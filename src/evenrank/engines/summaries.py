@@ -16,13 +16,15 @@ from evenrank.audits.summary import QUALITY, VALUES, Summary
 from evenrank.checks import check_k
 from evenrank.discounts import discount_sums
 from evenrank.engines import sql
-from evenrank.engines.engine import Engine, Roles
+from evenrank.engines.engine import Engine, Roles, arrays
+from evenrank.engines.kinds import Kinds
 from evenrank.engines.rows import ROWS, TableRows
 from evenrank.errors import DataError
 from evenrank.row_checks import shown
 
 HELD = 1 << 28  # bytes of sums that are brought here at a time
 MOST_ITEM_ROWS = 20_000_000  # whose items are looked at one by one
+MOST_GROUPS = 4  # of which lists are told apart by kinds
 LONG = 1 << 16  # cut-offs from which the longest list is asked for
 
 
@@ -56,12 +58,15 @@ class EngineLists:
         The cut-offs that were asked for; those beyond the longest list are cut to it in the statements.
     items : bool
         Whether items that recur are to be noticed.
+    levels : str
+        The table of sums per list, group and relevance.
     """
 
     rows: TableRows
     shape: sql.Shape
     ks: tuple[int, ...]
     items: bool
+    levels: str
 
     @classmethod
     def of(
@@ -106,8 +111,7 @@ class EngineLists:
             )
             levels = engine.named("levels")
         engine.keep("lists", sql.lists(levels, places, shape))
-        engine.keep("cells", sql.cells(levels, engine.named("lists"), shape))
-        found = cls(rows, shape, cuts, items and roles.item is not None)
+        found = cls(rows, shape, cuts, items and roles.item is not None, levels)
         found._refuse_split_clusters()
         return found
 
@@ -125,7 +129,16 @@ class EngineLists:
                 )
 
     def summaries(self) -> Iterator[Summary]:
-        """Give the summaries of all lists at successive cut-offs."""
+        """Give the summaries of all lists at successive cut-offs.
+
+        They are of kinds of lists, and so small, however many the lists are; or, where lists are hardly ever alike
+        (rows have weights), where items matter one by one and where groups are many, of the lists themselves.
+        """
+        if not self.shape.weighted and self.shape.groups <= MOST_GROUPS and not (self.items and self._recur):
+            yield from Kinds(self).summaries()
+            return
+        engine = self.rows.engine
+        engine.keep("cells", sql.cells(self.levels, engine.named("lists"), self.shape))
         at_once = max(1, HELD // (64 * max(1, self._cells)))
         for start in range(0, len(self.ks), at_once):
             yield self._summary(self.ks[start : start + at_once])
@@ -145,7 +158,7 @@ class EngineLists:
         """What lists are at any cut-off, in their order."""
         names = ["list", "length", "relevant", "broken", "mark0", "mark1"]
         names += [f"{name}_min AS {name}" for name in self.shape.cluster_names]
-        return _arrays(self._fetch(f"SELECT {', '.join(names)} FROM {{lists}}"), "list")
+        return arrays(self._fetch(f"SELECT {', '.join(names)} FROM {{lists}}"), "list")
 
     @cached_property
     def _marks(self) -> NDArray[np.uint64]:
@@ -154,13 +167,14 @@ class EngineLists:
             marks = lists["mark0"].astype(np.uint64) * MIX ^ lists["mark1"].astype(np.uint64)
         return np.where((lists["broken"] > 0) & (lists["length"] > 2), marks | np.uint64(1), np.uint64(0))
 
-    def _cut(self, k: int) -> int:
+    def cut(self, k: int) -> int:
+        """Give the cut-off that the statements have for one that was asked for."""
         return min(k, self.shape.ks[-1])
 
     def _summary(self, ks: tuple[int, ...]) -> Summary:
-        cuts = [self._cut(k) for k in ks]
+        cuts = [self.cut(k) for k in ks]
         names = [f"{name}{part}_{k}" for k in dict.fromkeys(cuts) for name in VALUES for part in ("", "_squares")]
-        cells = _arrays(self._fetch(f"SELECT cell, number, weight, {', '.join(names)} FROM {{cells}}"), "cell")
+        cells = arrays(self._fetch(f"SELECT cell, number, weight, {', '.join(names)} FROM {{cells}}"), "cell")
         sums, squares = (
             np.array([[cells[f"{name}{part}_{cut}"] for cut in cuts] for name in VALUES]) for part in ("", "_squares")
         )
@@ -193,11 +207,11 @@ class EngineLists:
         """NDCG, precision and recall of each list, (3, K, q)."""
         if not self.shape.labelled:
             return np.empty((0, len(ks), len(self._lists["length"])))
-        names = [f"{name}_{cut}" for cut in dict.fromkeys(map(self._cut, ks)) for name in QUALITY]
-        found = _arrays(self._fetch(f"SELECT list, {', '.join(names)} FROM {{lists}}"), "list")
-        quality = np.array([[found[f"{name}_{self._cut(k)}"] for k in ks] for name in QUALITY])
+        names = [f"{name}_{cut}" for cut in dict.fromkeys(map(self.cut, ks)) for name in QUALITY]
+        found = arrays(self._fetch(f"SELECT list, {', '.join(names)} FROM {{lists}}"), "list")
+        quality = np.array([[found[f"{name}_{self.cut(k)}"] for k in ks] for name in QUALITY])
         for j, k in enumerate(ks):
-            quality[1, j] *= self._cut(k) / k  # beyond the longest list precision alone divides by the cut-off
+            quality[1, j] *= self.cut(k) / k  # beyond the longest list precision alone divides by the cut-off
         return quality
 
     # ------------------------------------------------------------------ items
@@ -212,7 +226,7 @@ class EngineLists:
                 f"{engine.title}: item {shown(again[0]['item'])} occurs {again[0]['number']} times in query "
                 f"{shown(again[0]['query'])}. Keep one row per item."
             )
-        table = _arrays(engine.fetch(sql.lists_per_item(engine.named(ROWS))))
+        table = arrays(engine.fetch(sql.lists_per_item(engine.named(ROWS))))
         return bool((table["lists"] / table["number"]).max(initial=0.0) >= RECURRING)
 
     def _items(self) -> tuple[Any, Any, Any]:
@@ -230,7 +244,7 @@ class EngineLists:
                 "a sample of the queries."
             )
         text = sql.placed_items(self._ranked_rows, engine.named("lists"), self.shape)
-        found = _arrays(engine.fetch(text), "item", "cell")
+        found = arrays(engine.fetch(text), "item", "cell")
         return found["item"].view(np.uint64), found["first"].astype(np.int32), found["size"].astype(np.int32)
 
     @property
@@ -247,12 +261,3 @@ class EngineLists:
             f"r.query) UNION ALL SELECT {columns} FROM {engine.named('resolved')}",
         )
         return engine.named("untied")
-
-
-def _arrays(table: Any, *by: str) -> dict[str, NDArray[Any]]:
-    """The columns of a pyarrow table as numpy arrays, NaN for null, sorted by some of them, the last one first."""
-    found = {name: table[name].to_numpy() for name in table.column_names}
-    if not by or bool((np.diff(found[by[-1]]) > 0).all()):
-        return found
-    order = np.lexsort([found[name] for name in by]) if len(by) > 1 else np.argsort(found[by[0]])
-    return {name: values[order] for name, values in found.items()}

@@ -50,6 +50,8 @@ class SparkEngine:
         What an error calls the rows.
     """
 
+    backslashes = True
+
     def __init__(self, df: Any, title: str = "df") -> None:
         require("pyspark")
         require("pyarrow", extra="spark")
