@@ -13,6 +13,7 @@ from uuid import uuid4
 from evenrank.engines.audits import audit_table
 from evenrank.engines.engine import Roles
 from evenrank.engines.files import checked_parts, parquet_files
+from evenrank.engines.measures import measure_table
 from evenrank.errors import DataError, one_line
 from evenrank.extras import require
 from evenrank.page.audit import Audit
@@ -176,6 +177,41 @@ def audit(
             min_share=min_share,
             min_count=min_count,
         )
+
+
+def measure(
+    path: PathLike | Sequence[PathLike],
+    measures: str | Sequence[str],
+    *,
+    query: str = "qid",
+    relevance: str | None = "relevance",
+    group: str = "group",
+    score: str = "score",
+    rank: str | None = None,
+    sample_weight: str | None = None,
+    relevance_threshold: float = 1.0,
+    memory: str | None = None,
+    threads: int | None = None,
+) -> dict[str, float]:
+    """Measure the rankings of Parquet files that may be larger than memory.
+
+    Parameters
+    ----------
+    path, query, relevance, group, score, rank, sample_weight, relevance_threshold, memory, threads
+        As in `audit`.
+    measures : str or sequence of str
+        Such as "ndcg@10", "dp@5" or "four_fifths@5": NDCG, precision, recall, gaps and the four-fifths ratio.
+
+    Returns
+    -------
+    dict
+        Measure → value, the same as `evenrank.measure` gives of the same rows in memory.
+    """
+    roles = Roles(query, relevance, group, score, rank, None, sample_weight, (), relevance_threshold)
+    paths, title = parquet_files(path)
+    checked_parts(paths, roles)
+    with DuckEngine(paths, title, memory=memory, threads=threads) as engine:
+        return measure_table(engine, roles, measures)
 
 
 def _several(cluster: str | Sequence[str]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ ORDER = (*QUALITY, *GAPS, RATIO)
 COPIES = 0.1  # of the lists that repeat another one, from which that is said
 
 
-def _asked(name: str, summary: Summary) -> bool:
+def can_tell(name: str, summary: Summary) -> bool:
     """Whether a measure can be taken from what is summed up."""
     value = "quality" if name in QUALITY else "exposure" if name == "exposure_gap" else "top"
     return value in summary.values and (summary.labelled or name in (*UNLABELLED, RATIO))
@@ -84,7 +84,7 @@ class Run:
             tester.run(tests, wider=1 - (1 - self.confidence) / pairs, main_k=main_k)
             parts += parts_of(
                 statistics,
-                measure_names(summary.ks, [name for name in ORDER if _asked(name, summary)]),
+                measure_names(summary.ks, [name for name in ORDER if can_tell(name, summary)]),
                 TestedGaps(tests, self.confidence),
                 resampled=self.method == "bootstrap",
                 main_k=main_k,

@@ -164,9 +164,10 @@ def audit(
             },
         )
         how = {"confidence": confidence, "items": items, "min_share": min_share, "min_count": min_count}
-        report, read_files = engines.audited(where, file, roles, ks, master=master, memory=memory, **how)
-        audits = {attributes[0]: report.without_examples() if no_examples else report}
-        _finish(audits, shape, out, file, read_files, limits)
+        found, read_files = engines.audited(where, file, roles, ks, master=master, memory=memory, **how)
+        _finish(
+            {attributes[0]: found.without_examples() if no_examples else found}, shape, out, file, read_files, limits
+        )
         return
     first, columns = common.read_labelled_rows(
         file,

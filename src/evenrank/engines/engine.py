@@ -109,9 +109,9 @@ class Roles:
                     "Name another column for one of the two."
                 )
         for role, name in wanted:
-            if role in ("score", "relevance", "sample_weight") and name is not None:
-                if engine.kinds[name] in ("text", "other"):
-                    raise DataError(f"{engine.title}: {role} column {name!r} must hold numbers; it holds other values.")
+            numeric = role in ("score", "relevance", "sample_weight") and name is not None
+            if numeric and engine.kinds[str(name)] in ("text", "other"):
+                raise DataError(f"{engine.title}: {role} column {name!r} must hold numbers; it holds other values.")
         taken = [name for _, name in wanted]
         return Roles(**{**self.__dict__, "item": item_column(self.item, names, taken)})
 

@@ -58,7 +58,8 @@ def parquet_files(path: PathLike | Sequence[PathLike]) -> tuple[list[Path], str]
 def checked_parts(paths: Sequence[Path], roles: Roles) -> int:
     """Check that each file is Parquet and has the columns that the first one has of those named; counts the rows."""
     named = {roles.query, roles.relevance, roles.group, roles.order, roles.item, roles.sample_weight, *roles.cluster}
-    rows, wanted = 0, set()
+    rows = 0
+    wanted: set[str | None] = set()
     for number, path in enumerate(paths):
         try:
             footer = read_footer(path)
