@@ -150,7 +150,7 @@ class Kinds:
         return [_scaled(found["bin"], found[f"residual{j}"]) for j in range(len(residuals))]
 
     def _qualities(self, k: int) -> Summary:
-        engine, shape, cut = self._engine, self.lists.shape, self.lists.cut(k)
+        engine, cut = self._engine, self.lists.cut(k)
         kinds = arrays(engine.fetch(sql.qualities(engine.named("lists"), cut)))
         order = np.lexsort([kinds[name] for name in QUALITY])
         quality = np.stack([kinds[name][order] for name in QUALITY])[:, None]

@@ -73,6 +73,10 @@ class Clustering:
         """Sum products of two values per cluster, (C,) each."""
         return float(values @ others if self.times is None else (values * self.times) @ others)
 
+    def products(self, a: NDArray[np.float64], b: NDArray[np.float64], scale: float) -> tuple[float, float, float]:
+        """Sum a·a, a·b and b·b over the clusters, times ``scale``."""
+        return scale * self.dot(a, a), scale * self.dot(a, b), scale * self.dot(b, b)
+
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum one value per list, (L,), over each cluster, (C,)."""
         if self.index is None:

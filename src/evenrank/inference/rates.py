@@ -75,7 +75,7 @@ class PairScore:
             )
             count = clustering.number
             scale = (count - 1) / count
-            parts.append(tuple(scale * clustering.dot(*two) for two in ((of_a, of_a), (of_a, of_b), (of_b, of_b))))
+            parts.append(clustering.products(of_a, of_b, scale))
             clusters.append(tuple(clustering.count(n > 0) for n in sizes))
             freedoms.append(
                 tuple(

@@ -130,7 +130,7 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         z=0.0,
         method="none",
         reason="",
-        lists=round(lists.total(bearing)),
+        lists=round(lists.total(bearing.astype(np.float64))),
         clusters=clusterings[0].count(clusterings[0].sums(variance) > 0),
         freedom=0.0,
         decidable=False,
@@ -204,7 +204,7 @@ def _large(
         of_a = (clustering.sums(parts[0]) - a_part * leverage) / left
         of_b = (clustering.sums(parts[1]) - b_part * leverage) / left
         scale = (count - 1) / count
-        moments.append(tuple(scale * clustering.dot(*two) for two in ((of_a, of_a), (of_a, of_b), (of_b, of_b))))
+        moments.append(clustering.products(of_a, of_b, scale))
     covariance = Covariance(moments)
     by_chance = lists.total(lists.variance)
     # without an exact law: what happens to be equal is not taken to be certain
