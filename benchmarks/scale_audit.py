@@ -107,7 +107,7 @@ def make(folder: Path, rows: int) -> float:
 def main() -> None:
     options = common.parser(__doc__)
     arguments = options.parse_args()
-    common.start("Audits larger than memory", ["duckdb", "polars", "pyarrow", "numpy"], arguments.threads)
+    common.start("Audits larger than memory", ["duckdb", "polars", "pyarrow", "numpy"], threads=arguments.threads)
     sizes = (1_000_000, 10_000_000) if arguments.quick else (10_000_000, 100_000_000)
     folder = Path(tempfile.mkdtemp(prefix="evenrank-scale-"))
     found: dict[tuple[str, int], dict[str, float]] = {}
