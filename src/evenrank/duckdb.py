@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +15,11 @@ from evenrank.engines.audits import audit_table
 from evenrank.engines.engine import Roles
 from evenrank.engines.files import checked_parts, parquet_files
 from evenrank.engines.measures import measure_table
-from evenrank.errors import DataError, one_line
+from evenrank.errors import ConfigError, DataError, one_line
 from evenrank.extras import require
 from evenrank.page.audit import Audit
 
+SIZE = re.compile(r"[0-9]+(\.[0-9]+)?\s*[KMGT]i?B")
 PathLike = str | os.PathLike[str]
 
 
@@ -41,6 +43,8 @@ class DuckEngine:
     def __init__(
         self, paths: Sequence[Path], title: str, *, memory: str | None = None, threads: int | None = None
     ) -> None:
+        if memory is not None and not SIZE.fullmatch(memory):
+            raise ConfigError(f"memory must be a size such as 2GB or 500MB; got {memory!r}.")
         self._duckdb = require("duckdb")
         require("pyarrow", extra="duckdb")
         self.title = title

@@ -127,7 +127,8 @@ def audit(
         return
     form.refuse_without_standard()
     limits = [limit_of(text) for text in fail_over or []]
-    trec = (input_format or format_of(file)) == "trec"
+    where = engines.engine_of(engine, file, master, memory)
+    trec = where == "memory" and (input_format or format_of(file)) == "trec"
     if trec and group is not None:
         raise ConfigError(f"--group must not be given for a TREC run; got {group[0]!r}. Its groups come from --groups.")
     labelled = not no_relevance and not (trec and qrels is None)
@@ -144,7 +145,6 @@ def audit(
     }
     attributes = list(dict.fromkeys(group or ["group"]))
     shared = list(dict.fromkeys(cluster or []))
-    where = engines.engine_of(engine, file, master, memory)
     if where != "memory":
         engines.refuse(where, compare=compare, qrels=qrels, groups=groups, input_format=input_format)
         engines.refuse(where, group=attributes[1:], many_groups=many_groups)

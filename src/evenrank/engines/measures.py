@@ -9,7 +9,7 @@ from evenrank.audits.run import GAPS, ORDER, RATIO, UNLABELLED, can_tell
 from evenrank.engines.engine import Engine, Roles
 from evenrank.engines.summaries import EngineLists
 from evenrank.errors import ConfigError
-from evenrank.measures import MeasureAt
+from evenrank.measures import ask
 
 
 def measure_table(engine: Engine, roles: Roles, measures: str | Sequence[str]) -> dict[str, float]:
@@ -48,7 +48,8 @@ def measure_table(engine: Engine, roles: Roles, measures: str | Sequence[str]) -
 
 
 def _asked(name: str, *, labelled: bool) -> tuple[str, int]:
-    measure, k = MeasureAt.of(name)
+    asked = ask(name)[1]
+    measure, k = asked.measure.name, asked.k
     if measure not in ORDER or k is None:
         raise ConfigError(
             f"an engine measures {', '.join(ORDER)}, each with a cut-off as in dp@5; got {name!r}. Measure a sample of "
@@ -56,4 +57,4 @@ def _asked(name: str, *, labelled: bool) -> tuple[str, int]:
         )
     if not labelled and measure not in (*UNLABELLED, RATIO):
         raise ConfigError(f"{name} needs relevance labels, and relevance=None says that there are none.")
-    return str(measure), int(k)
+    return measure, k

@@ -214,7 +214,7 @@ def lists_per_item(rows: str) -> str:
     """Per group: its rows, and the sum over them of the lists that their item stands in with that group."""
     return f"""
         SELECT code, CAST(sum(number) AS DOUBLE) AS number, sum(CAST(number AS DOUBLE) * number) AS lists
-        FROM (SELECT item, code, count(*) AS number FROM {rows} WHERE code >= 0 GROUP BY item, code) both
+        FROM (SELECT item, code, count(*) AS number FROM {rows} WHERE code >= 0 GROUP BY item, code) by_item
         GROUP BY code"""
 
 
