@@ -138,7 +138,9 @@ def main() -> None:
     small, large = sizes
     growth = {name: found[name, large]["seconds"] / found[name, small]["seconds"] for name in ("bare SQL", "audit")}
     ratio = growth["audit"] / growth["bare SQL"]
-    common.note(f"From {small:,} to {large:,} rows the audit grows {ratio:.2f} times as much as the bare SQL (at most 1.2).")
+    common.note(
+        f"From {small:,} to {large:,} rows the audit grows {ratio:.2f} times as much as the bare SQL (at most 1.2)."
+    )
     for number in sizes:
         times = found["audit", number]["seconds"] / found["bare SQL", number]["seconds"]
         common.note(f"{number:,} rows: {times:.2f} times the bare SQL (at most 3).")

@@ -34,6 +34,7 @@ LAYERS = [
         "comparison_totals",
         "comparison_jackknife",
         "comparisons",
+        "precision",
         "planning",
         "bounds",
     },

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from engine_cases import CASES, assert_same, differences, in_memory, make, write
 
 import evenrank as er
+from engine_cases import CASES, assert_same, differences, in_memory, make, write
 
 pytest.importorskip("duckdb", reason="run `make test-extras`")
 pytestmark = [pytest.mark.extras, pytest.mark.filterwarnings("ignore::evenrank.DataWarning")]
@@ -59,7 +59,9 @@ def test_near_ties_follow_the_rule_of_the_library(seed, tmp_path):
 
 def test_measures_are_those_in_memory(tmp_path):
     frame = make(1, groups="abc", grades=4)
-    names = [f"{name}@{k}" for name in ("ndcg", "precision", "recall", "dp", "eop", "eod", "exposure_gap") for k in (1, 20)]
+    names = [
+        f"{name}@{k}" for name in ("ndcg", "precision", "recall", "dp", "eop", "eod", "exposure_gap") for k in (1, 20)
+    ]
     names.append("four_fifths@5")
     data = er.RankingData.from_frame(frame, features=["score"])
     expected = er.measure(frame["score"].to_numpy(), data, names)

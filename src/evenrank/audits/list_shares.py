@@ -114,12 +114,12 @@ def _interval(
     if reaches:
         least, most = limits
         low, high = float(max(least, mean - max(reaches))), float(min(most, mean + max(reaches)))
-        return Interval(name, mean, low, high, confidence, "analytic", len(values))
+        return Interval(name, mean, low, high, confidence, "analytic", number)
     reason = "all lists have the same value, or there is one only"
-    if not len(values):
+    if not number:
         reason = "no list has a value"
     elif not np.isfinite(mean):
         reason = "the value of some lists is infinite"
     elif not clusters:
         reason = "items recur, so that lists are not independent"
-    return Interval(name, mean, np.nan, np.nan, confidence, "none", len(values), reason)
+    return Interval(name, mean, np.nan, np.nan, confidence, "none", number, reason)

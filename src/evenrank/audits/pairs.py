@@ -21,7 +21,8 @@ from evenrank.comparison_totals import holm
 from evenrank.confidence import student
 from evenrank.inference import Lists, PairScore, Pooled, Residuals, adjusted, pooled, ratio_rule, within
 from evenrank.inference import Rate as GroupRate
-from evenrank.planning import Noticeable, Precision, noticed
+from evenrank.planning import Noticeable, noticed
+from evenrank.precision import Precision
 
 MOST_PAIRS = 300  # with more groups, each is compared with the largest one only
 MOST_CORRELATED = 400  # hypotheses whose correlations are used

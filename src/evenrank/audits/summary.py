@@ -69,10 +69,9 @@ class Summary:
     copied : tuple of int or None
         What `copies` is, where it was counted before.
     values : tuple of str
-        What is summed up: "top", "exposure" and "quality"; the others are 0.
+        What is summed up: "top", "exposure" and "quality".
     binned : callable or None
-        From residuals of the q kinds of lists to those of lists, as `audits.pairs.binned` gives them; None where each
-        of the q is one list.
+        From residuals of the q kinds of lists to those of lists, as `audits.pairs.binned` gives them.
 
     Examples
     --------
@@ -109,8 +108,6 @@ class Summary:
     copied: tuple[int, int] | None = None
     values: tuple[str, ...] = (*VALUES, "quality")
     binned: Callable[[list[Any]], list[Any]] | None = None
-
-    # ------------------------------------------------------------------ building
 
     @classmethod
     def of(
@@ -192,8 +189,6 @@ class Summary:
 
         return load(path)
 
-    # ------------------------------------------------------------------ looking
-
     @property
     def held(self) -> int:
         """The number of lists that are held, q."""
@@ -241,8 +236,8 @@ class Summary:
     @cached_property
     def unit(self) -> float:
         """The mean weight of an item of known group; tests count in it, so that only the weights' ratios matter."""
-        total = float((self.count * self.cell_times).sum())
-        return float((self.weight * self.cell_times).sum()) / total if self.weighted and total > 0 else 1.0
+        total, weight = (float((each * self.cell_times).sum()) for each in (self.count, self.weight))
+        return weight / total if self.weighted and total > 0 else 1.0
 
     @cached_property
     def whole(self) -> NDArray[np.bool_]:
@@ -269,8 +264,6 @@ class Summary:
             tuple(name for name, keep in zip(self.group_names, stays, strict=True) if keep),
             np.where(stays, np.cumsum(stays) - 1, -1),
         )
-
-    # ------------------------------------------------------------------ rearranging
 
     def _regrouped(self, names: tuple[Any, ...], code: NDArray[np.int64]) -> Summary:
         """Number the groups anew, -1 dropping one; ``code`` is increasing, so the cells stay in order."""
