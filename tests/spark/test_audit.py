@@ -15,22 +15,34 @@ import evenrank as er
 from engine_cases import CASES, assert_same, differences, in_memory, make, write
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+# Those whose statements differ; DuckDB, which runs the same text in a tenth of the time, tries all.
+DIFFERENT = [
+    "ties",
+    "users and days",
+    "no labels",
+    "weights",
+    "six groups, one set aside",
+    "beyond the longest list",
+    "single precision",
+    "recurring items",
+]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", DIFFERENT)
 def test_the_audit_is_the_one_in_memory(case, spark, tmp_path):
     rows, options = CASES[case]
+    options = {"ks": (1, 5)} | options
     frame = make(len(case), **rows)
     df = spark.read.parquet(str(write(frame, tmp_path / "parts", 3)))
     assert_same(in_memory(frame, tmp_path, **options), er.spark.audit(df, **options))
 
 
-@pytest.mark.parametrize("partitions", [1, 13, "qid", "score"])
+@pytest.mark.parametrize("partitions", [13, "score"])
 def test_partitions_do_not_matter(partitions, spark, tmp_path):
     frame = make(7, skew=500, digits=2, near=True)
     df = spark.read.parquet(str(write(frame, tmp_path / "parts", 2)))
     df = df.repartition(partitions) if isinstance(partitions, int) else df.repartitionByRange(5, partitions)
-    assert_same(in_memory(frame, tmp_path), er.spark.audit(df))
+    assert_same(in_memory(frame, tmp_path, ks=[3]), er.spark.audit(df, [3]))
 
 
 def test_measures_are_those_in_memory_and_nothing_stays_behind(spark, tmp_path):
@@ -71,13 +83,13 @@ def test_a_damaged_row_group_and_a_file_that_vanishes(spark, tmp_path):
 def test_the_standalone_cluster_says_the_same(cluster_spark, tmp_path):
     frame = make(4, groups="xyz", digits=2, near=True)
     df = cluster_spark.read.parquet(str(write(frame, tmp_path / "parts", 4)))
-    assert_same(in_memory(frame, tmp_path), er.spark.audit(df))
+    assert_same(in_memory(frame, tmp_path, ks=[1, 5]), er.spark.audit(df, [1, 5]))
 
 
 def test_a_worker_that_is_killed_changes_no_number(cluster, cluster_spark, tmp_path):
     frame = make(9, queries=20_000)
     df = cluster_spark.read.parquet(str(write(frame, tmp_path / "parts", 8))).repartition(24)
-    expected = er.duckdb.audit(tmp_path / "parts")
+    expected = er.duckdb.audit(tmp_path / "parts", [5])
     tracker = cluster_spark.sparkContext.statusTracker()
     seen: list[int] = []
 
@@ -92,7 +104,7 @@ def test_a_worker_that_is_killed_changes_no_number(cluster, cluster_spark, tmp_p
 
     killer = threading.Thread(target=kill_one)
     killer.start()
-    found = er.spark.audit(df)
+    found = er.spark.audit(df, [5])
     killer.join()
     assert seen == [-9]
     assert_same(expected, found)
@@ -102,7 +114,7 @@ def test_a_worker_that_is_killed_changes_no_number(cluster, cluster_spark, tmp_p
 def test_the_command_on_the_cluster(cluster, tmp_path):
     frame = make(5)
     folder = write(frame, tmp_path / "rows", 3)
-    command = [sys.executable, "-m", "evenrank", "audit", str(folder), "--json", "--engine"]
+    command = [sys.executable, "-m", "evenrank", "audit", str(folder), "--k", "3", "--json", "--engine"]
     found = []
     for options in (["duckdb"], ["spark", "--master", cluster.master]):
         done = subprocess.run([*command, *options], capture_output=True, text=True, env=dict(os.environ), check=False)
