@@ -210,6 +210,16 @@ def test_the_command_prints_the_same_json(options, run, tmp_path):
     assert [len(one["provenance"]["files"]) for one in found] == [3, 1, 3]
 
 
+def test_files_with_more_rows_than_memory_may_hold_are_not_read_into_it(run, tmp_path, monkeypatch):
+    make(5).write_parquet(tmp_path / "rows.parquet")
+    expected = run("audit", tmp_path / "rows.parquet")
+    monkeypatch.setenv("EVENRANK_MAX_BYTES", "50K")
+    assert run("audit", tmp_path / "rows.parquet") == expected
+    code, printed = run("audit", tmp_path / "rows.parquet", "--engine", "memory")
+    assert (code, printed.out) == (2, "")
+    assert "are allowed" in printed.err
+
+
 def test_the_command_refuses_in_one_line(run, tmp_path):
     folder = write(make(), tmp_path / "rows", 2)
     for options, words in (

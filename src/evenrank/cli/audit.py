@@ -147,7 +147,7 @@ def audit(
     shared = list(dict.fromkeys(cluster or []))
     if where != "memory":
         engines.refuse(where, compare=compare, qrels=qrels, groups=groups, input_format=input_format)
-        engines.refuse(where, group=attributes[1:], many_groups=many_groups)
+        engines.refuse(where, group=attributes[1:])
         roles = Roles(
             query,
             relevance if labelled else None,

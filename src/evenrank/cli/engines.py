@@ -17,7 +17,10 @@ from evenrank.engines.engine import Roles
 from evenrank.engines.files import checked_parts, parquet_files
 from evenrank.errors import ConfigError
 from evenrank.extras import require
+from evenrank.io.limits import byte_limit
+from evenrank.io.parquet_footer import BadParquet, read_footer
 
+NEEDED = 4  # columns: query, group, score and relevance
 ENGINES = ("memory", "duckdb", "spark")
 PANEL = "Rows that do not fit in memory"
 ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/+")  # of a store, whose second slash a path loses
@@ -27,7 +30,7 @@ Engine = Annotated[
     typer.Option(
         "--engine",
         help="memory; duckdb: Parquet files, a folder or a glob, whatever their size; spark: the same on a cluster.  "
-        "[default: memory, and duckdb for a folder or a glob]",
+        "[default: memory; duckdb for a folder, a glob, and more rows than memory may hold]",
         rich_help_panel=PANEL,
     ),
 ]
@@ -45,13 +48,25 @@ def engine_of(engine: str | None, files: Sequence[Path], master: str | None, mem
     """Settle which engine audits the files."""
     if engine is None:
         many = any(path.is_dir() or (has_magic(str(path)) and not path.exists()) for path in files)
-        engine = "spark" if master is not None else "duckdb" if many else "memory"
+        beyond = memory is not None or many or _beyond_memory(files)
+        engine = "spark" if master is not None else "duckdb" if beyond else "memory"
     choose(engine, ENGINES, what="--engine")
     if master is not None and engine != "spark":
         raise ConfigError(f"--master is for --engine spark; got --engine {engine}. Leave one of them out.")
     if memory is not None and engine != "duckdb":
         raise ConfigError(f"--memory is for --engine duckdb; got --engine {engine}. Leave it out.")
     return engine
+
+
+def _beyond_memory(files: Sequence[Path]) -> bool:
+    """Whether Parquet files have more rows than may be read into memory; what cannot be read is told by the reader."""
+    if not all(path.suffix.lower() == ".parquet" and path.is_file() for path in files):
+        return False
+    try:
+        rows = sum(read_footer(path).n_rows for path in files)
+    except (BadParquet, OSError):
+        return False
+    return 8 * NEEDED * rows > byte_limit()
 
 
 def refuse(engine: str, **options: Any) -> None:

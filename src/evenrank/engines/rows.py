@@ -59,28 +59,15 @@ class TableRows:
         clusters = [f"cluster{j}" for j in range(len(roles.cluster))]
         columns = {"query": roles.query, **dict(zip(clusters, roles.cluster, strict=True))}
         text = [name for name, column in columns.items() if engine.kinds[column] in ("text", "other")]
-        table = engine.fetch(sql.checks(engine.named(ROWS), clusters, text)).to_pylist()[0]
-        number = int(table.pop("number"))
+        rules = sql.broken(clusters, text)
+        counts = engine.fetch(sql.checks(engine.named(ROWS), rules)).to_pylist()[0]
+        number = int(counts.pop("number"))
         if not number:
             raise DataError(f"{engine.title}: there are no rows; at least one is needed.")
-        for name, bad in table.items():
+        for name, bad in counts.items():
             if bad:
-                cls._refuse(engine, name.removeprefix("bad_"), int(bad), text)
+                raise _refusal(engine, name, rules[name], int(bad))
         return cls(engine, roles, names, number)
-
-    @staticmethod
-    def _refuse(engine: Engine, name: str, bad: int, text: list[str]) -> None:
-        rule, remedy = RULES[name]
-        column = {"query": "query", "weight": "weight"}.get(name, name)
-        broken = sql.checks(engine.named(ROWS), [name] if name.startswith("cluster") else [], text)
-        condition = broken.split(f" AS bad_{name}")[0].rpartition("CASE WHEN ")[2].removesuffix(" THEN 1 ELSE 0 END)")
-        row = engine.fetch(f"SELECT query, {column} AS value FROM {engine.named(ROWS)} WHERE {condition} LIMIT 1")
-        value, query = row["value"][0].as_py(), row["query"][0].as_py()
-        where = "" if name == "query" else f", in query {shown(query)}"
-        got = (
-            "" if value is None or value == "" else f"; got {value:g}" if isinstance(value, float) else f"; got {value}"
-        )
-        raise DataError(f"{engine.title}: {rule}{got} in {bad:,} rows{where}. {remedy}")
 
     @property
     def near(self) -> tuple[float, float]:
@@ -111,6 +98,16 @@ class TableRows:
             f"LEFT JOIN {engine.named('blocks')} b ON b.query = r.query AND b.score = r.score",
         )
         return engine.named("resolved")
+
+
+def _refusal(engine: Engine, name: str, condition: str, bad: int) -> DataError:
+    """Make the error for rows that break a rule, with the first of them that is found."""
+    rule, remedy = RULES[name]
+    found = engine.fetch(f"SELECT query, {name} AS value FROM {engine.named(ROWS)} WHERE {condition} LIMIT 1")
+    value, query = found["value"][0].as_py(), found["query"][0].as_py()
+    where = "" if name == "query" else f", one of them in query {shown(query)}"
+    got = "" if value is None or value == "" else f"; got {value:g}"
+    return DataError(f"{engine.title}: {rule}{got}, in {bad:,} rows{where}. {remedy}")
 
 
 def _groups(engine: Engine, roles: Roles) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ that are equal) comes in from it, in small tables. What is left to SQL is to cou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 MODULI = (1 << 40, (1 << 40) - 87)  # without a common divisor, so that remainders by both tell marks apart
@@ -233,18 +233,23 @@ def placed_items(rows: str, lists: str, shape: Shape) -> str:
         WHERE r.code >= 0"""
 
 
-def checks(rows: str, cluster_names: Sequence[str], text: Sequence[str]) -> str:
-    """Count the rows that break a rule, rule by rule; ``text`` are the columns in which empty text is no value."""
+def broken(cluster_names: Sequence[str], text: Sequence[str]) -> dict[str, str]:
+    """Column → the condition of rows that break its rule; ``text`` are those in which empty text is no value."""
 
     def missing(name: str) -> str:
         return f"({name} IS NULL OR {name} = '')" if name in text else f"({name} IS NULL)"
 
-    rules = {
+    # x - x is 0 for finite numbers alone.
+    return {
         "query": missing("query"),
         "score": "NOT coalesce(score - score = 0, false)",
         "relevance": "NOT coalesce(relevance - relevance = 0 AND relevance >= 0, false)",
         "weight": "NOT coalesce(weight - weight = 0 AND weight >= 0, false)",
         **{name: missing(name) for name in cluster_names},
     }
-    counts = [f"sum(CASE WHEN {rule} THEN 1 ELSE 0 END) AS bad_{name}" for name, rule in rules.items()]
+
+
+def checks(rows: str, rules: Mapping[str, str]) -> str:
+    """Count the rows, and those that break a rule, rule by rule."""
+    counts = [f"sum(CASE WHEN {rule} THEN 1 ELSE 0 END) AS {name}" for name, rule in rules.items()]
     return f"SELECT count(*) AS number, {', '.join(counts)} FROM {rows}"
