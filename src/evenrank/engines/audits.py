@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from threadpoolctl import threadpool_limits
+
 from evenrank.audits.run import Run
 from evenrank.checks import check_number
 from evenrank.engines.engine import Engine, Roles
@@ -34,4 +36,6 @@ def audit_table(
         present = f"only {lists.rows.group_names[0]!r}" if lists.rows.group_names else "no group labels"
         raise DataError(f"{engine.title}: at least two groups are needed, to compare them; found {present}.")
     run = Run(confidence, "analytic", items, min_share, min_count, replicates=1, seed=seed)
-    return Audit(**run.over(lists.summaries(), lists.ks))
+    # Sums over kinds of lists are short: threads would cost more than they save, and DuckDB has its own.
+    with threadpool_limits(1, user_api="blas"):
+        return Audit(**run.over(lists.summaries(), lists.ks))
