@@ -34,9 +34,9 @@ def measure_table(engine: Engine, roles: Roles, measures: str | Sequence[str]) -
     if not asked:
         return {}
     cuts = sorted({k for _, k in asked.values()})
-    lists = EngineLists.of(engine, roles, cuts, labelled=roles.relevance is not None, items=False)
-    if len(lists.rows.group_names) < 2 and any(measure in (*GAPS, RATIO) for measure, _ in asked.values()):
-        raise ConfigError(f"{engine.title}: gaps compare groups and need two; found {len(lists.rows.group_names)}.")
+    groups = 2 if any(measure in (*GAPS, RATIO) for measure, _ in asked.values()) else 0
+    labelled = roles.relevance is not None
+    lists = EngineLists.of(engine, roles, cuts, labelled=labelled, items=False, groups=groups)
     found: dict[tuple[str, int], float] = {}
     for summary in lists.summaries():
         statistics = SummaryStatistics(summary)

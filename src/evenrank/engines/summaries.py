@@ -70,13 +70,26 @@ class EngineLists:
 
     @classmethod
     def of(
-        cls, engine: Engine, roles: Roles, ks: Sequence[int], *, labelled: bool = True, items: bool = True
+        cls,
+        engine: Engine,
+        roles: Roles,
+        ks: Sequence[int],
+        *,
+        labelled: bool = True,
+        items: bool = True,
+        groups: int = 0,
     ) -> EngineLists:
-        """Rank and sum up all rows; one pass over them, and another over lists with nearly equal scores."""
+        """Rank and sum up all rows: one pass over them, and another over lists with nearly equal scores.
+
+        With fewer than ``groups`` groups there is a `DataError` before that.
+        """
         import pyarrow as pa
 
         cuts = tuple(sorted({check_k(k) for k in ks}))
         rows = TableRows.of(engine, roles if labelled else Roles(**{**roles.__dict__, "relevance": None}))
+        if len(rows.group_names) < groups:
+            present = f"only {rows.group_names[0]!r}" if rows.group_names else "no group labels"
+            raise DataError(f"{engine.title}: at least two groups are needed, to compare them; found {present}.")
         roles = rows.roles
         table = engine.named(ROWS)
         longest = cuts[-1]
