@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from evenrank.audits.run import Run
 from evenrank.checks import check_number
+from evenrank.confidence import check_confidence
 from evenrank.engines.engine import Engine, Roles
 from evenrank.engines.summaries import EngineLists
-from evenrank.intervals import check_confidence
 from evenrank.page.audit import Audit
 from evenrank.threads import one_thread
 
