@@ -100,7 +100,7 @@ def _free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def _wait_for(port: int, seconds: float = 60.0) -> None:
+def _wait_for(port: int, seconds: float = 300.0) -> None:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         with socket.socket() as tried:
