@@ -78,8 +78,9 @@ class Run:
                 notes = self._notes(given, aside, summary, tester)
             if "top" in given.values:
                 facts["whole_lists"] |= batch["whole_lists"]
-                all_groups = SummaryStatistics(given) if len(aside) else statistics
-                categories += categories_of(given, all_groups, aside.tolist())
+                own = statistics if summary is given else SummaryStatistics(given)
+                categories += categories_of(given, own, aside.tolist())
+                del own  # it holds the sums, as those below do
             pairs = len(list(pairs_of(summary, MOST_PAIRS)))
             tester.run(tests, wider=1 - (1 - self.confidence) / pairs, main_k=main_k)
             parts += parts_of(
