@@ -207,10 +207,12 @@ def _for_skew(stat: Statistic, confidence: float) -> float:
     """
     if stat.pairs is not None:
         return 1.0
-    sums = np.zeros(5)
-    for _, table in stat.influence():
-        for power in range(5):
-            sums[power] += np.count_nonzero(table) if power == 0 else (table**power).sum()
+    sums, times = np.zeros(5), stat.sums.weights.times
+    sums[0] = stat.sums.weights.queries_with(stat.used)
+    for start, table in stat.influence():
+        for power in range(1, 5):
+            each = table**power
+            sums[power] += (each if times is None else each * times[start : start + table.shape[1]]).sum()
     number, spread = max(sums[0], 1.0), sums[2] / max(sums[0], 1.0)
     if number < 3 or not spread > 0:
         return 1.0

@@ -35,24 +35,44 @@ class Weights:
         (entries,): the weight, above 0.
     width : int
         The number of ratios.
+    times : ndarray or None
+        (q,): for how many queries, alike in all that counts here, each of the q stands; None where each is one.
     """
 
     ptr: NDArray[np.int64]
     column: NDArray[np.int32]
     weight: NDArray[np.float64]
     width: int
+    times: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(cls, key: NDArray[np.int64], weight: NDArray[np.float64], n_queries: int, width: int) -> Weights:
+    def of(
+        cls,
+        key: NDArray[np.int64],
+        weight: NDArray[np.float64],
+        n_queries: int,
+        width: int,
+        times: NDArray[np.float64] | None = None,
+    ) -> Weights:
         """Build them from increasing keys, query · width + column, and one weight per key."""
         query = key // width
         ptr = np.searchsorted(query, np.arange(n_queries + 1))
-        return cls(ptr, (key - query * width).astype(np.int32), weight, width)
+        return cls(ptr, (key - query * width).astype(np.int32), weight, width, times)
 
     @property
-    def n_queries(self) -> int:
-        """The number of queries."""
+    def held(self) -> int:
+        """The number of queries that are held, q."""
         return len(self.ptr) - 1
+
+    @cached_property
+    def n_queries(self) -> int:
+        """The number of queries, as often as each of those held stands for one."""
+        return self.held if self.times is None else round(float(self.times.sum()))
+
+    @cached_property
+    def _entry_times(self) -> NDArray[np.float64]:
+        assert self.times is not None
+        return np.repeat(self.times, np.diff(self.ptr))
 
     @cached_property
     def total(self) -> NDArray[np.float64]:
@@ -62,7 +82,9 @@ class Weights:
     @cached_property
     def queries(self) -> NDArray[np.int64]:
         """The number of queries that bear on each ratio, (width,)."""
-        return np.bincount(self.column, minlength=self.width)
+        if self.times is None:
+            return np.bincount(self.column, minlength=self.width)
+        return np.bincount(self.column, self._entry_times, minlength=self.width).round().astype(np.int64)
 
     @cached_property
     def squares(self) -> NDArray[np.float64]:
@@ -71,6 +93,8 @@ class Weights:
 
     def by_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum one value per entry, (entries,), over each ratio, (width,)."""
+        if self.times is not None:
+            values = values * self._entry_times
         return np.bincount(self.column, values, minlength=self.width).astype(np.float64, copy=False)
 
     def queries_with(self, used: NDArray[np.int64]) -> int:
@@ -78,7 +102,8 @@ class Weights:
         wanted = np.zeros(self.width, bool)
         wanted[used] = True
         before = np.concatenate([[0], np.cumsum(wanted[self.column])])[self.ptr]
-        return int(np.count_nonzero(np.diff(before)))
+        there = np.diff(before) > 0
+        return int(np.count_nonzero(there)) if self.times is None else round(float(self.times[there].sum()))
 
     def tables(self, values: NDArray[np.float64], width: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """Spread the entries' values into tables (width, queries) of a few queries each.
@@ -88,14 +113,15 @@ class Weights:
         """
         columns = Columns([(self, values)])
         step = max(1, BLOCK // max(width, self.width, 1))
-        for start in range(0, self.n_queries, step):
-            yield start, columns.table(start, min(start + step, self.n_queries))
+        for start in range(0, self.held, step):
+            yield start, columns.table(start, min(start + step, self.held))
 
     def part(self, start: int, stop: int) -> tuple[Weights, slice]:
         """Take queries ``start`` to ``stop`` - 1, and the slice of their entries."""
         entries = slice(self.ptr[start], self.ptr[stop])
         ptr = self.ptr[start : stop + 1] - self.ptr[start]
-        return Weights(ptr, self.column[entries], self.weight[entries], self.width), entries
+        times = None if self.times is None else self.times[start:stop]
+        return Weights(ptr, self.column[entries], self.weight[entries], self.width, times), entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +190,12 @@ class Sums:
         if key not in self._squares:
             total = np.zeros(len(pairs.a))
             deviation = self.deviation(left_out=left_out, logs=logs)
-            for _, table in self.weights.tables(deviation, len(total)):
+            for start, table in self.weights.tables(deviation, len(total)):
                 gaps = table[pairs.a] - table[pairs.b]
-                total += np.einsum("jq,jq->j", gaps, gaps)
+                if self.weights.times is None:
+                    total += np.einsum("jq,jq->j", gaps, gaps)
+                else:
+                    total += (gaps * gaps) @ self.weights.times[start : start + gaps.shape[1]]
             self._squares[key] = total
         return self._squares[key]
 
@@ -190,7 +219,7 @@ class Columns:
     """
 
     def __init__(self, parts: Sequence[tuple[Weights, NDArray[np.float64]]], *, distinct: bool = True) -> None:
-        self.n_queries = parts[0][0].n_queries
+        self.n_queries = parts[0][0].held
         self.places: list[slice] = []
         self._kept: list[tuple[Weights, NDArray[np.float64], int]] = []
         self.width = 0

@@ -91,7 +91,7 @@ class Statistic:
             return np.asarray(levels[self.used])
         a, b = levels[self.pairs.a], levels[self.pairs.b]
         size = 1.0 if self.kind == "ratio" else np.maximum(np.abs(a), np.abs(b))
-        return beyond_rounding(a - b, rounding(len(self.sums.weights.ptr)) * size)
+        return beyond_rounding(a - b, rounding(self.sums.weights.n_queries + 1) * size)
 
     def value(self, gaps: NDArray[Any]) -> NDArray[np.float64]:
         """Compute the measure from its gaps (J, …)."""
@@ -140,8 +140,12 @@ class Statistic:
         """Compute A, (J, r), with A Aᵀ the jackknife's covariance of the gaps, which may be too large to build."""
         deviation = self.sums.deviation(left_out=True, logs=self.kind == "ratio")
         root = np.zeros((0, len(self.used)))
-        for _, table in self.sums.weights.tables(deviation, self.sums.weights.width):
-            root = np.asarray(np.linalg.qr(np.vstack([root, table[self.used].T]), mode="r"))
+        times = self.sums.weights.times
+        for start, table in self.sums.weights.tables(deviation, self.sums.weights.width):
+            rows = table[self.used].T
+            if times is not None:
+                rows = rows * np.sqrt(times[start : start + len(rows)])[:, None]
+            root = np.asarray(np.linalg.qr(np.vstack([root, rows]), mode="r"))
         root = root.T * np.sqrt(self._jackknife)
         if self.pairs is None:
             return np.asarray(root)

@@ -101,7 +101,8 @@ def three_digits(value: float) -> str:
     >>> three_digits(0.12345), three_digits(float("nan"))
     ('0.123', '–')
     """
-    return NONE if math.isnan(value) else f"{value:.3f}"
+    # A last digit of a sum, which depends on the order of its parts, must not decide how it is rounded.
+    return NONE if math.isnan(value) else f"{round(value, 12):.3f}"
 
 
 def number(value: float) -> str:

@@ -53,14 +53,14 @@ class Stratum:
     @cached_property
     def weights(self) -> Weights:
         """The weights of the groups' rates in each list."""
-        return Weights.of(self.key, self.take(self.summary.weight), self.summary.n_queries, self.summary.n_groups)
+        summary = self.summary
+        return Weights.of(self.key, self.take(summary.weight), summary.held, summary.n_groups, summary.times)
 
     @cached_property
     def counts(self) -> NDArray[np.float64]:
         """The items of each group in the stratum, (G,)."""
-        return np.bincount(
-            self.key % self.summary.n_groups, self.take(self.summary.count), minlength=self.summary.n_groups
-        ).astype(np.float64)
+        count = self.take(self.summary.count * self.summary.cell_times)
+        return np.bincount(self.key % self.summary.n_groups, count, minlength=self.summary.n_groups).astype(np.float64)
 
     def take(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bring one value per cell of the summary, (e,), to the cells of this stratum."""
@@ -92,7 +92,7 @@ class Stratum:
         """Take the lists that hold an item of either group."""
         cells = self._by_group[a], self._by_group[b]
         queries = [self.key[side] // self.summary.n_groups for side in cells]
-        there = np.zeros(self.summary.n_queries, bool)
+        there = np.zeros(self.summary.held, bool)
         for side in queries:
             there[side] = True
         place = np.cumsum(there) - 1
@@ -135,8 +135,15 @@ class PairLists:
     @cached_property
     def unit(self) -> float:
         """The mean weight of the pair's rows; tests count in it, so that only the weights' ratios matter."""
-        total = float(self.number.sum()) if self.stratum.summary.weighted else 0.0
-        return float(sum(side.sum() for side in self.rows)) / total if total else 1.0
+        times = self.times
+        total = float((self.number * times).sum()) if self.stratum.summary.weighted else 0.0
+        return float(sum((side * times).sum() for side in self.rows)) / total if total else 1.0
+
+    @cached_property
+    def times(self) -> NDArray[np.float64] | float:
+        """For how many lists each of the L stands."""
+        times = self.stratum.summary.times
+        return 1.0 if times is None else times[self.queries]
 
     @cached_property
     def number(self) -> NDArray[np.float64]:
@@ -164,6 +171,8 @@ class PairLists:
             clusters=tuple(codes[self.queries] for codes in clusters),
             whole=bool(self.stratum.summary.whole[value, cut]),
             number=self.number if self.stratum.summary.weighted else None,
+            times=None if self.stratum.summary.times is None else self.stratum.summary.times[self.queries],
+            apart=not self.stratum.summary.clusters,
         )
 
     def items(self, lists: Lists, values: NDArray[np.float64], recurring: Recurring) -> ItemSums:
@@ -180,7 +189,7 @@ class PairLists:
         """
         a, b = self.groups
         rows = recurring.rows_of(STRATA[self.stratum.name], a, b)
-        place = np.zeros(self.stratum.summary.n_queries, np.int64)
+        place = np.zeros(self.stratum.summary.held, np.int64)
         place[self.queries] = np.arange(len(self.queries))
         at, item, x = place[recurring.query[rows]], recurring.item[rows], values[rows]
         is_a = recurring.group[rows] == a
@@ -264,7 +273,7 @@ class SummaryStatistics:
     @cached_property
     def _odds_weights(self) -> Weights:
         summary = self.summary
-        return Weights.of(summary.key, summary.weight, summary.n_queries, 2 * summary.n_groups)
+        return Weights.of(summary.key, summary.weight, summary.held, 2 * summary.n_groups, summary.times)
 
     def _once(self, key: Any, make: Any) -> Sums:
         if key not in self._known:
@@ -274,7 +283,8 @@ class SummaryStatistics:
     def _mean(self, number: int, cut: int) -> Sums:
         values = self.summary.quality[number, cut]
         exists = ~np.isnan(values)
-        weights = Weights.of(np.flatnonzero(exists), np.ones(int(exists.sum())), len(exists), 1)
+        times = self.summary.times
+        weights = Weights.of(np.flatnonzero(exists), np.ones(int(exists.sum())), len(exists), 1, times)
         return Sums(weights, values[exists])
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from evenrank.audits.summary import Summary
 from evenrank.confidence import Interval, student
+from evenrank.inference import Clustering
 from evenrank.measures import MeasureAt
 from evenrank.measures.evaluation import divide
 from evenrank.measures.exposure_shares import awrf
@@ -23,6 +24,7 @@ RANGES = {
     "min_skew": (-np.inf, 0.0),
 }
 SHARES = tuple(RANGES)
+VALUE_OF = dict.fromkeys(SHARES, "top") | {SHARES[0]: "exposure"}
 CHUNK = 1 << 20  # lists times groups that are worked on at a time
 CONSTANT = 1e-12  # variance of what does not vary but for rounding
 
@@ -47,15 +49,16 @@ def share_intervals(
     dict
         (measure, k) → its interval, NaN if there is none; empty if rows have weights, which these measures do not know.
     """
-    if not (summary.count == summary.weight).all():
+    if summary.weighted and not (summary.count == summary.weight).all():
         return {}
     ranges = dict(RANGES)
-    if summary.count.sum() < summary.lengths.sum():  # items of unknown group take places of the top k
+    if summary.group_counts.sum() < summary.total(summary.lengths):  # items of unknown group take places of the top k
         ranges["max_skew"] = (-np.inf, np.inf)
     found = {}
     for cut, k in enumerate(summary.ks):
         for name, values in list_shares(summary, cut).items():
-            found[name, k] = _interval(str(MeasureAt(name, k)), values, clusters, confidence, ranges[name])
+            interval = _interval(str(MeasureAt(name, k)), values, clusters, confidence, ranges[name], summary)
+            found[name, k] = interval
     return found
 
 
@@ -64,9 +67,9 @@ def list_shares(summary: Summary, cut: int) -> dict[str, NDArray[np.float64]]:
 
     The target of a list is its own shares of items of known group; NaN where there are none.
     """
-    groups, lists = summary.n_groups, summary.n_queries
+    groups, lists = summary.n_groups, summary.held
     places = np.minimum(summary.ks[cut], summary.lengths)
-    out = {name: np.full(lists, np.nan) for name in SHARES}
+    out = {name: np.full(lists, np.nan) for name in SHARES if VALUE_OF[name] in summary.values}
     step = max(1, CHUNK // groups)
     for start in range(0, lists, step):
         stop = min(lists, start + step)
@@ -81,7 +84,8 @@ def list_shares(summary: Summary, cut: int) -> dict[str, NDArray[np.float64]]:
         target = divide(items, items.sum(axis=1, keepdims=True))
         lowest, highest = extremes(skew(top.T, places[start:stop], target.T))
         for name, values in zip(SHARES, (awrf(exposure, target), highest, lowest), strict=True):
-            out[name][start:stop] = values
+            if name in out:
+                out[name][start:stop] = values
     return out
 
 
@@ -91,28 +95,31 @@ def _interval(
     clusters: Sequence[NDArray[np.int64]],
     confidence: float,
     limits: tuple[float, float],
+    summary: Summary,
 ) -> Interval:
     """Give the mean of the lists that have a value, with Student's t over clusters, within the measure's range."""
     exists = np.flatnonzero(~np.isnan(values))
     values = values[exists]
-    mean = float(values.mean()) if len(values) else np.nan
+    times = None if summary.times is None else summary.times[exists]
+    number = len(values) if times is None else round(float(times.sum()))
+    mean = float(values.sum() if times is None else values @ times) / number if number else np.nan
     reaches = []
     for codes in clusters if np.isfinite(mean) else ():
-        _, code = np.unique(codes[exists], return_inverse=True)
-        moved = np.bincount(code, values - mean) / len(values)
-        count = len(moved)
-        variance = float(moved @ moved) * count / max(1, count - 1)
+        clustering = Clustering.of(codes[exists], times, apart=not summary.clusters)
+        moved = clustering.sums(values - mean) / number
+        count = clustering.number
+        variance = clustering.dot(moved, moved) * count / max(1, count - 1)
         if count > 1 and variance > CONSTANT:
             reaches.append(student(count - 1, confidence) * np.sqrt(variance))
     if reaches:
         least, most = limits
         low, high = float(max(least, mean - max(reaches))), float(min(most, mean + max(reaches)))
-        return Interval(name, mean, low, high, confidence, "analytic", len(values))
+        return Interval(name, mean, low, high, confidence, "analytic", number)
     reason = "all lists have the same value, or there is one only"
-    if not len(values):
+    if not number:
         reason = "no list has a value"
     elif not np.isfinite(mean):
         reason = "the value of some lists is infinite"
     elif not clusters:
         reason = "items recur, so that lists are not independent"
-    return Interval(name, mean, np.nan, np.nan, confidence, "none", len(values), reason)
+    return Interval(name, mean, np.nan, np.nan, confidence, "none", number, reason)

@@ -41,6 +41,7 @@ def count(value: float) -> str:
     >>> count(1200.0), count(133.2307), count(0.6153), count(12345.67)
     ('1,200', '133.2', '0.6', '12,346')
     """
+    value = round(value, 6)  # sums of parts may be a last digit away from what they are
     return f"{value:,.0f}" if value == round(value) or abs(value) >= 10_000 else f"{value:,.1f}"
 
 

@@ -6,6 +6,7 @@ queries* is what the ranker does with the lists it got. Pooled = ranker's part +
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +21,8 @@ from evenrank.comparison_totals import holm
 from evenrank.confidence import student
 from evenrank.inference import Lists, PairScore, Pooled, Residuals, adjusted, pooled, ratio_rule, within
 from evenrank.inference import Rate as GroupRate
-from evenrank.planning import Noticeable, Precision, noticed
+from evenrank.planning import Noticeable, noticed
+from evenrank.precision import Precision
 
 MOST_PAIRS = 300  # with more groups, each is compared with the largest one only
 MOST_CORRELATED = 400  # hypotheses whose correlations are used
@@ -48,9 +50,13 @@ class Tests:
     rates: dict[tuple[str, int, str], GroupRate] = field(default_factory=dict)
     wider: dict[tuple[str, int, str, str], Ends] = field(default_factory=dict)
     plans: list[Noticeable] = field(default_factory=list)
+    unsettled: list[tuple[str, int]] = field(default_factory=list)
 
-    def add(self, pair: Pair, answers: dict[str, Any], wider: Ends | None) -> None:
-        """Add a pair, the results of both questions, and the pooled one at the confidence of all pairs at once."""
+    def add(self, pair: Pair, answers: dict[str, Any], wider: Ends | None, *, settled: bool = True) -> None:
+        """Add a pair, the results of both questions, and the pooled one at the confidence of all pairs at once.
+
+        Residuals that are not settled are those of kinds of lists; see `settle`.
+        """
         self.pairs.append(pair)
         self.by_measure.setdefault((pair.measure, pair.k), []).append(pair)
         for name, rate in ((pair.a, answers["pooled"].a), (pair.b, answers["pooled"].b)):
@@ -61,9 +67,19 @@ class Tests:
             self.z[question].append(answer.z if getattr(pair, question).decidable else np.nan)
             kept = self.residuals[question]
             if len(self.pairs) <= MOST_CORRELATED:
-                kept.append(_binned(answer.residuals))
+                kept.append(binned(answer.residuals) if settled else answer.residuals)
+                if not settled:
+                    self.unsettled.append((question, len(kept) - 1))
             else:
                 kept.clear()
+
+    def settle(self, over_lists: Callable[[list[Residuals]], list[Residuals]]) -> None:
+        """Replace residuals of kinds of lists by those of the lists; ``over_lists`` knows which list is of which."""
+        if len(self.pairs) <= MOST_CORRELATED and self.unsettled:
+            found = over_lists([self.residuals[question][place] for question, place in self.unsettled])
+            for (question, place), each in zip(self.unsettled, found, strict=True):
+                self.residuals[question][place] = each
+        self.unsettled.clear()
 
     def ends(self, pair: Pair) -> Ends:
         """Give the ends of the pooled difference and of the ratio, at the confidence of all pairs at once."""
@@ -75,7 +91,11 @@ class Tests:
         Their order does not depend on which cut-offs were tested together.
         """
         seen: dict[Any, int] = {}
-        keys = [(seen.setdefault((one.measure, one.stratum, one.a, one.b), len(seen)), one.k) for one in self.pairs]
+        measures, strata = ([*dict.fromkeys(row[j] for row in TESTED)] for j in (0, 1))
+        keys = [
+            (strata.index(one.stratum), seen.setdefault((one.a, one.b), len(seen)), measures.index(one.measure), one.k)
+            for one in self.pairs
+        ]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         pairs = [self.pairs[j] for j in order]
         for question in QUESTIONS:
@@ -121,7 +141,7 @@ def _corrected(z: NDArray[np.float64], residuals: list[Residuals] | None) -> NDA
     return holm(2 * ndtr(-np.abs(z)))
 
 
-def _binned(residuals: Residuals) -> Residuals:
+def binned(residuals: Residuals) -> Residuals:
     """Put clusters together, so that what is held does not grow with their number."""
     if not len(residuals.codes) or residuals.codes[-1] < BINS:
         return residuals
@@ -165,13 +185,16 @@ class Tester:
         main_k : int
             The cut-off that plans are for.
         """
-        tested = [row for row in TESTED if self.summary.labelled or row[1] == "all rows"]
+        held = [row for row in TESTED if row[2] in self.summary.values]
+        tested = [row for row in held if self.summary.labelled or row[1] == "all rows"]
         for stratum in dict.fromkeys(row[1] for row in tested):
             for a, b in pairs_of(self.summary, MOST_PAIRS):
                 place = self.statistics.stratum(stratum).pair(a, b)
                 for measure, _, value in (row for row in tested if row[1] == stratum):
                     self._over_cuts(tests, place, measure, VALUES.index(value), wider, main_k)
             self.statistics.stratum(stratum).forget()
+        if self.summary.binned is not None:
+            tests.settle(self.summary.binned)
 
     def _over_cuts(self, tests: Tests, place: PairLists, measure: str, value: int, wider: float, main_k: int) -> None:
         longest = int(self.summary.lengths.max())
@@ -181,7 +204,7 @@ class Tester:
                 lists = place.lists(value, cut, self.clusters)
                 results = self._test(place, lists, measure, value, cut, wider)
             pair, answers, more = results
-            tests.add(replace(pair, k=k), answers, more)
+            tests.add(replace(pair, k=k), answers, more, settled=self.summary.binned is None)
             if k == main_k and value == 0 and not self._by_items(pair):
                 tests.plans.append(self._plan(place, place.lists(value, cut, self.clusters), measure, k))
 
@@ -193,7 +216,9 @@ class Tester:
         """Say how large a gap within queries would be noticed, and how many queries `NOTICEABLE` takes."""
         queries = self.summary.n_queries
         sums = (lists.a, lists.b, lists.x_a, lists.x_b)
-        precision = Precision.of(*sums, clusters=lists.clusters, scope="within", queries=queries)
+        precision = Precision.of(
+            *sums, lists.clusters, scope="within", queries=queries, times=lists.times, apart=lists.apart
+        )
         plan = noticed(precision, NOTICEABLE, power=POWER, confidence=self.confidence, tests=1)
         a, b = (self.names[code] for code in place.groups)
         now, needed, smallest = plan
@@ -239,7 +264,7 @@ class Tester:
             rate_b=x_b / n_b if n_b else np.nan,
             observed=inside.observed * size,
             expected=inside.expected * size,
-            together=float(lists.selected @ (lists.weight > 0)) * size,
+            together=lists.total(lists.selected * (lists.weight > 0)) * size,
             lists=inside.lists,
             clusters=inside.clusters,
             pooled=_gap(outside),
@@ -272,7 +297,7 @@ def _gap(answer: Any) -> Gap:
 def cluster_codes(summary: Summary) -> tuple[NDArray[np.int64], ...]:
     """Number the clusters of each clustering; without any, every list is its own."""
     if not summary.clusters:
-        return (np.arange(summary.n_queries),)
+        return (np.arange(summary.held),)
     return tuple(np.unique(ids, return_inverse=True)[1] for ids in summary.clusters)
 
 

@@ -220,12 +220,7 @@ def parts_of(
         findings,
         rates,
         [certify(stat, 1 - confidence, longest=longest, assumed=True) for stat in first],
-        [
-            influence
-            for stat in first
-            if name_and_k(stat)[1] == main_k
-            for influence in influences_of(stat, summary.query_ids)
-        ],
+        [influence for stat in first if name_and_k(stat)[1] == main_k for influence in influences_of(stat, summary)],
     )
 
 
@@ -238,19 +233,29 @@ def name_and_k(stat: Statistic) -> tuple[str, int]:
 
 def facts_of(summary: Summary) -> dict[str, Any]:
     """Describe the data in numbers; ``whole_lists`` is the share of lists that a cut-off does not cut."""
-    rows = int(summary.lengths.sum())
+    rows = round(summary.total(summary.lengths))
     counts = dict(zip(map(str, summary.group_names), summary.group_counts.tolist(), strict=True))
     return {
         "rows": rows,
         "queries": summary.n_queries,
         "longest_list": int(summary.lengths.max()),
-        "median_list": float(np.median(summary.lengths)),
-        "whole_lists": {k: float((summary.lengths <= k).mean()) for k in summary.ks},
-        "relevant_share": float(summary.relevant.sum() / rows) if summary.labelled else None,
+        "median_list": _median(summary),
+        "whole_lists": {k: summary.total(summary.lengths <= k) / summary.n_queries for k in summary.ks},
+        "relevant_share": summary.total(summary.relevant) / rows if summary.labelled else None,
         "groups": {name: count / rows for name, count in counts.items()},
         "counts": {name: _whole(count) for name, count in counts.items()},
         "unknown_group_share": max(0.0, float(rows - summary.group_counts.sum()) / rows),
     }
+
+
+def _median(summary: Summary) -> float:
+    """The median length of a list: of an even number, the mean of the two in the middle."""
+    if summary.times is None:
+        return float(np.median(summary.lengths))
+    order = np.argsort(summary.lengths)
+    up_to = np.cumsum(summary.times[order])
+    middle = [(summary.n_queries - 1) // 2, summary.n_queries // 2]
+    return float(summary.lengths[order][np.searchsorted(up_to, middle, side="right")].mean())
 
 
 def longest_list(summary: Summary) -> float:
@@ -312,17 +317,20 @@ def resampled_intervals(stats: list[Statistic], *, confidence: float, replicates
     return [interval_of(stat, ratios[id(stat.sums)], confidence=confidence, seed=seed) for stat in stats]
 
 
-def influences_of(stat: Statistic, query_ids: NDArray[Any]) -> list[Influence]:
-    """Find the queries, of ids in the order of the statistic, without which the gap would be smallest."""
+def influences_of(stat: Statistic, summary: Summary) -> list[Influence]:
+    """Find the queries without which the gap would be smallest."""
     gap = float(stat.value(stat.estimates))
-    if len(query_ids) < 2 or not gap > ROUNDING:
+    if summary.n_queries < 2 or not gap > ROUNDING:
         return []
-    without = np.empty(len(query_ids))
+    without = np.empty(summary.held)
     for start, influence in stat.influence(left_out=True):
         without[start : start + influence.shape[1]] = stat.value(stat.estimates[:, None] - influence)
-    order = np.argsort(without, kind="stable")[:TOP_QUERIES]
-    return [
-        Influence(stat.name, str(query_ids[place]), gap, float(without[place]))
-        for place in order.tolist()
-        if without[place] < gap
-    ]
+    order = np.argsort(without, kind="stable")
+    if summary.times is not None:  # as many kinds of lists as hold so many, and those that come to the same
+        last = min(int(np.searchsorted(np.cumsum(summary.times[order]), TOP_QUERIES)), len(order) - 1)
+        order = order[: np.searchsorted(without[order], without[order[last]], side="right")]
+        named = [(without[place], name) for place in order.tolist() for name in summary.query_ids[place]]
+        named = sorted(named)[:TOP_QUERIES]
+    else:
+        named = [(without[place], summary.query_ids[place]) for place in order[:TOP_QUERIES].tolist()]
+    return [Influence(stat.name, str(name), gap, float(value)) for value, name in named if value < gap]

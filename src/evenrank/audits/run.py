@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenrank.audits.cells import SummaryStatistics, pairs_of
-from evenrank.audits.list_shares import share_intervals
+from evenrank.audits.list_shares import SHARES, share_intervals
 from evenrank.audits.pairs import MOST_PAIRS, Tester, Tests
 from evenrank.audits.parts import Finding, Parts, facts_of, parts_of
 from evenrank.audits.summary import QUALITY, Summary
@@ -23,7 +23,14 @@ from evenrank.wording import quoted
 GAPS = (*NOTIONS, "exposure_gap")
 UNLABELLED = ("demographic_parity", "exposure_gap")
 RATIO = "four_fifths"
+ORDER = (*QUALITY, *GAPS, RATIO)
 COPIES = 0.1  # of the lists that repeat another one, from which that is said
+
+
+def can_tell(name: str, summary: Summary) -> bool:
+    """Whether a measure can be taken from what is summed up."""
+    value = "quality" if name in QUALITY else "exposure" if name == "exposure_gap" else "top"
+    return value in summary.values and (summary.labelled or name in (*UNLABELLED, RATIO))
 
 
 @dataclass(frozen=True)
@@ -69,13 +76,16 @@ class Run:
                 main_k = min(ks, key=lambda k: (abs(2 * k - facts["median_list"]), k))
                 self._warn_empty(statistics, [gap for gap in gaps if gap in NOTIONS])
                 notes = self._notes(given, aside, summary, tester)
-            facts["whole_lists"] |= batch["whole_lists"]
-            categories += categories_of(given, SummaryStatistics(given) if len(aside) else statistics, aside.tolist())
+            if "top" in given.values:
+                facts["whole_lists"] |= batch["whole_lists"]
+                own = statistics if summary is given else SummaryStatistics(given)
+                categories += categories_of(given, own, aside.tolist())
+                del own  # it holds the sums, as those below do
             pairs = len(list(pairs_of(summary, MOST_PAIRS)))
             tester.run(tests, wider=1 - (1 - self.confidence) / pairs, main_k=main_k)
             parts += parts_of(
                 statistics,
-                measure_names(summary.ks, [*(QUALITY if labelled else ()), *gaps, RATIO]),
+                measure_names(summary.ks, [name for name in ORDER if can_tell(name, summary)]),
                 TestedGaps(tests, self.confidence),
                 resampled=self.method == "bootstrap",
                 main_k=main_k,
@@ -86,6 +96,9 @@ class Run:
             shares = share_intervals(summary, () if tester.recurring is not None else tester.clusters, self.confidence)
             by_list += [Finding(name, k, "mean", interval) for (name, k), interval in shares.items()]
             del given, summary, statistics, tester  # before the next cut-offs take their room
+        # Their order does not depend on what was summed up together.
+        parts.findings.sort(key=lambda each: (each.across != "mean", ORDER.index(each.measure)))
+        by_list.sort(key=lambda each: (each.k, SHARES.index(each.measure)))
         return {
             "facts": facts,
             "ks": ks,

@@ -7,7 +7,7 @@ last digit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -64,6 +64,14 @@ class Summary:
     marks : ndarray
         (q,): 64 bits that are the same in lists with the same scores, labels and groups, row by row in any order; 0
         where lists are so alike by chance.
+    times : ndarray or None
+        (q,): for how many lists, alike in all that is summed up, each of the q stands; None where each is one.
+    copied : tuple of int or None
+        What `copies` is, where it was counted before.
+    values : tuple of str
+        What is summed up: "top", "exposure" and "quality".
+    binned : callable or None
+        From residuals of the q kinds of lists to those of lists, as `audits.pairs.binned` gives them.
 
     Examples
     --------
@@ -96,8 +104,10 @@ class Summary:
     first: NDArray[np.int32] | None = None
     size: NDArray[np.int32] | None = None
     weighted: bool = False
-
-    # ------------------------------------------------------------------ building
+    times: NDArray[np.float64] | None = None
+    copied: tuple[int, int] | None = None
+    values: tuple[str, ...] = (*VALUES, "quality")
+    binned: Callable[[list[Any]], list[Any]] | None = None
 
     @classmethod
     def of(
@@ -179,12 +189,24 @@ class Summary:
 
         return load(path)
 
-    # ------------------------------------------------------------------ looking
-
     @property
+    def held(self) -> int:
+        """The number of lists that are held, q."""
+        return len(self.lengths)
+
+    @cached_property
     def n_queries(self) -> int:
-        """The number of lists, q."""
-        return len(self.query_ids)
+        """The number of lists, as often as each of those held stands for one."""
+        return self.held if self.times is None else round(float(self.times.sum()))
+
+    def total(self, values: NDArray[Any]) -> float:
+        """Sum one value per list that is held, (q,), over all lists."""
+        return float(values.sum() if self.times is None else values @ self.times)
+
+    @cached_property
+    def cell_times(self) -> NDArray[np.float64] | float:
+        """For how many lists each cell stands, (e,)."""
+        return 1.0 if self.times is None else self.times[self.query]
 
     @property
     def n_groups(self) -> int:
@@ -209,13 +231,13 @@ class Summary:
     @cached_property
     def group_counts(self) -> NDArray[np.float64]:
         """The items of each group, (G,)."""
-        return np.bincount(self.group, self.count, minlength=self.n_groups).astype(np.float64)
+        return np.bincount(self.group, self.count * self.cell_times, minlength=self.n_groups).astype(np.float64)
 
     @cached_property
     def unit(self) -> float:
         """The mean weight of an item of known group; tests count in it, so that only the weights' ratios matter."""
-        total = float(self.count.sum())
-        return float(self.weight.sum()) / total if self.weighted and total > 0 else 1.0
+        total, weight = (float((each * self.cell_times).sum()) for each in (self.count, self.weight))
+        return weight / total if self.weighted and total > 0 else 1.0
 
     @cached_property
     def whole(self) -> NDArray[np.bool_]:
@@ -229,6 +251,8 @@ class Summary:
     @cached_property
     def copies(self) -> tuple[int, int]:
         """How many lists have the same scores, labels and groups as an earlier one, and of how many that is asked."""
+        if self.copied is not None:
+            return self.copied
         marks = self.marks[self.marks != 0]
         return len(marks) - len(np.unique(marks)), len(marks)
 
@@ -240,8 +264,6 @@ class Summary:
             tuple(name for name, keep in zip(self.group_names, stays, strict=True) if keep),
             np.where(stays, np.cumsum(stays) - 1, -1),
         )
-
-    # ------------------------------------------------------------------ rearranging
 
     def _regrouped(self, names: tuple[Any, ...], code: NDArray[np.int64]) -> Summary:
         """Number the groups anew, -1 dropping one; ``code`` is increasing, so the cells stay in order."""

@@ -86,6 +86,7 @@ def load(path: str | PathLike[str]) -> Summary:
     try:
         if header["check"] != _digest(arrays) or not _plain(header):
             raise ValueError
+        held: dict[str, Any] = {name: arrays[name] for name in (*ARRAYS, *(ROWS if header["items"] else ()))}
         summary = Summary(
             ks=tuple(header["ks"]),
             labelled=bool(header["labelled"]),
@@ -93,7 +94,7 @@ def load(path: str | PathLike[str]) -> Summary:
             clusters=tuple(arrays[f"cluster_{j}"] for j in range(len(header["clusters"]))),
             cluster_names=tuple(header["clusters"]),
             weighted=bool(header["weighted"]),
-            **{name: arrays[name] for name in (*ARRAYS, *(ROWS if header["items"] else ()))},
+            **held,
         )
         if not _sound(summary):
             raise ValueError

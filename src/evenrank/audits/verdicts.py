@@ -113,16 +113,15 @@ def _reason(pair: Pair, question: str, verdict: str) -> str:
     gap = getattr(pair, question)
     if verdict == "cannot tell":
         return f"{gap.reason} Rows: {pair.count_a:g} and {pair.count_b:g}."
+    difference, low, high = (round(each, 9) for each in (gap.difference, gap.low, gap.high))
+    between = f"difference {difference:+.3f} ({low:+.3f} to {high:+.3f})"
+    # A last digit of a sum, which depends on the order of its parts, must not decide how it is rounded.
+    pairs = ("selected_a", "selected_b") if question == "pooled" else ("observed", "expected")
+    first, second = (f"{round(getattr(pair, name), 6):.4g}" for name in pairs)
     if question == "pooled":
-        numbers = (
-            f"{pair.selected_a:.4g} of {pair.count_a:g} against {pair.selected_b:.4g} of {pair.count_b:g}, "
-            f"difference {gap.difference:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})"
-        )
+        numbers = f"{first} of {pair.count_a:g} against {second} of {pair.count_b:g}, {between}"
     else:
-        numbers = (
-            f"in lists with both, {pair.observed:.4g} where {pair.expected:.4g} would be expected, "
-            f"difference {gap.difference:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})"
-        )
+        numbers = f"in lists with both, {first} where {second} would be expected, {between}"
     return f"{numbers}; p = {gap.p:.2g}, corrected {gap.adjusted:.2g}. {gap.method}: {gap.reason}"
 
 

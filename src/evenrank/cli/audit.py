@@ -13,12 +13,13 @@ import evenrank as er
 from evenrank.audits.audit import Audit
 from evenrank.audits.tables import tidy_table
 from evenrank.audits.workbook import sheets, workbook
-from evenrank.cli import audit_output, common, options, process, standards
+from evenrank.cli import audit_output, common, engines, options, process, standards
 from evenrank.cli.audit_output import FORMATS
 from evenrank.cli.guard import Output
-from evenrank.cli.limits import exceeded, limit_of, need_no_labels
+from evenrank.cli.limits import Limit, exceeded, limit_of, need_no_labels
 from evenrank.cli.spool import title_of
 from evenrank.data import RankingData
+from evenrank.engines.engine import Roles
 from evenrank.errors import ConfigError, DataError, one_line
 from evenrank.io.registry import format_of
 
@@ -109,6 +110,9 @@ def audit(
     rate: standards.Rate = None,
     reduce: standards.Reduce = None,
     unknown: standards.Unknown = None,
+    engine: engines.Engine = None,
+    master: engines.Master = None,
+    memory: engines.Memory = None,
 ) -> None:
     """Say how evenly rankings treat the groups, in whose favour and how sure. Needs scores or ranks, no model."""
     shape = audit_output.shape_of(format, out, as_json)
@@ -123,7 +127,8 @@ def audit(
         return
     form.refuse_without_standard()
     limits = [limit_of(text) for text in fail_over or []]
-    trec = (input_format or format_of(file)) == "trec"
+    where = engines.engine_of(engine, file, master, memory)
+    trec = where == "memory" and (input_format or format_of(file)) == "trec"
     if trec and group is not None:
         raise ConfigError(f"--group must not be given for a TREC run; got {group[0]!r}. Its groups come from --groups.")
     labelled = not no_relevance and not (trec and qrels is None)
@@ -140,6 +145,30 @@ def audit(
     }
     attributes = list(dict.fromkeys(group or ["group"]))
     shared = list(dict.fromkeys(cluster or []))
+    if where != "memory":
+        engines.refuse(where, compare=compare, qrels=qrels, groups=groups, input_format=input_format)
+        engines.refuse(where, group=attributes[1:])
+        roles = Roles(
+            query,
+            relevance if labelled else None,
+            attributes[0],
+            score,
+            rank,
+            item,
+            None,
+            tuple(shared),
+            threshold,
+            {
+                **{role: f"Name the right column with --{role}." for role in ("query", "group", "item", "cluster")},
+                **advice,
+            },
+        )
+        how = {"confidence": confidence, "items": items, "min_share": min_share, "min_count": min_count}
+        found, read_files = engines.audited(where, file, roles, ks, master=master, memory=memory, **how)
+        _finish(
+            {attributes[0]: found.without_examples() if no_examples else found}, shape, out, file, read_files, limits
+        )
+        return
     first, columns = common.read_labelled_rows(
         file,
         [*(("group", column) for column in attributes[1:]), *(("cluster", column) for column in shared)],
@@ -184,6 +213,18 @@ def audit(
     if no_examples:
         audits = {name: report.without_examples() for name, report in audits.items()}
     read_files = [*file, *(path for path in (compare, qrels, groups) if path is not None)]
+    _finish(audits, shape, out, file, read_files, limits)
+
+
+def _finish(
+    audits: dict[str, Audit],
+    shape: str,
+    out: Path | None,
+    file: list[Path],
+    read_files: list[Path],
+    limits: list[Limit],
+) -> None:
+    """Write the audits; exit 1 if a limit is exceeded."""
     _give(audits, shape, out, file, audit_output.made_for(shape, out, read_files))
     several = len(audits) > 1
     failures = [text for name, part in audits.items() for text in exceeded(part, limits, name if several else "")]

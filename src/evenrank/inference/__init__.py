@@ -3,6 +3,7 @@
 Everything is computed from counts and sums per list (`Lists`) and, where items recur, per item (`ItemSums`).
 """
 
+from evenrank.inference.clusters import Clustering
 from evenrank.inference.family import adjusted
 from evenrank.inference.fisher import fisher, standard_deviations
 from evenrank.inference.lists import ItemSums, Lists, Residuals
@@ -12,6 +13,7 @@ from evenrank.inference.ratio_rule import RatioRule, four_fifths, ratio_rule
 from evenrank.inference.within import Within, within
 
 __all__ = [
+    "Clustering",
     "ItemSums",
     "Lists",
     "PairScore",

@@ -25,32 +25,64 @@ class Clustering:
         (C,): the codes that are there, increasing.
     index : ndarray or None
         (L,): the position of each list's code; None where every list is its own cluster, in the order of the codes.
+    times : ndarray or None
+        For how many clusters each of these stands, (C,), where that is not one.
+    lists : ndarray or None
+        For how many lists, all in one cluster, each of the L stands, where that is not one.
     """
 
     codes: NDArray[np.int64]
     index: NDArray[np.int64] | None
+    times: NDArray[np.float64] | None = None
+    lists: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(cls, codes: ArrayLike) -> Clustering:
-        """Take one code per list."""
+    def of(cls, codes: ArrayLike, times: NDArray[np.float64] | None = None, *, apart: bool = True) -> Clustering:
+        """Take one code per list; ``times`` and ``apart`` as in `Lists`."""
         codes = np.asarray(codes, dtype=np.int64)
-        if len(codes) < 2 or bool((codes[1:] > codes[:-1]).all()):
+        if times is not None and apart:
+            return cls(codes, None, times)
+        if times is None and (len(codes) < 2 or bool((codes[1:] > codes[:-1]).all())):
             return cls(codes, None)
-        if int(codes.max()) > 8 * len(codes) + 1024:
+        if int(codes.max(initial=0)) > 8 * len(codes) + 1024 or not len(codes):
             present, index = np.unique(codes, return_inverse=True)
-            return cls(present, index)
+            return cls(present, index, lists=times)
         present = np.flatnonzero(np.bincount(codes))
         place = np.empty(int(present[-1]) + 1, np.int64)
         place[present] = np.arange(len(present))
-        return cls(present, place[codes])
+        return cls(present, place[codes], lists=times)
 
     def __len__(self) -> int:
+        """The number of clusters that are held, C."""
         return len(self.codes)
+
+    @property
+    def number(self) -> int:
+        """The number of clusters, as often as each of those held stands for one."""
+        return len(self) if self.times is None else round(float(self.times.sum()))
+
+    def count(self, which: NDArray[np.bool_]) -> int:
+        """Count clusters by a condition on those that are held, (C,)."""
+        return int(which.sum()) if self.times is None else round(float(self.times[which].sum()))
+
+    def total(self, values: NDArray[np.float64]) -> float:
+        """Sum one value per cluster, (C,)."""
+        return float(values.sum() if self.times is None else values @ self.times)
+
+    def dot(self, values: NDArray[np.float64], others: NDArray[np.float64]) -> float:
+        """Sum products of two values per cluster, (C,) each."""
+        return float(values @ others if self.times is None else (values * self.times) @ others)
+
+    def products(self, a: NDArray[np.float64], b: NDArray[np.float64], scale: float) -> tuple[float, float, float]:
+        """Sum a·a, a·b and b·b over the clusters, times ``scale``."""
+        return scale * self.dot(a, a), scale * self.dot(a, b), scale * self.dot(b, b)
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum one value per list, (L,), over each cluster, (C,)."""
         if self.index is None:
             return values
+        if self.lists is not None:
+            values = values * self.lists
         return np.bincount(self.index, values, minlength=len(self)).astype(np.float64, copy=False)
 
 
@@ -107,9 +139,10 @@ def few_leaning(clusterings: Sequence[Clustering], carried: NDArray[np.float64])
     """
     for clustering in clusterings[:2]:
         carrying = clustering.sums((carried > 0).astype(np.float64))
-        several = float(clustering.sums(carried)[carrying > 1].sum())
-        count = int((carrying > 0).sum())
-        if count < ENOUGH_CLUSTERS and several > carried.sum() / 2:
+        each = clustering.sums(carried)
+        several = clustering.total(each * (carrying > 1))
+        count = clustering.count(carrying > 0)
+        if count < ENOUGH_CLUSTERS and several > clustering.total(each) / 2:
             return count
     return 0
 
@@ -166,7 +199,7 @@ def item_variances(
 
 
 def cluster_freedom(
-    by_chance: NDArray[np.float64], sizes: NDArray[np.float64], times: NDArray[np.float64] | float = 1.0
+    by_chance: NDArray[np.float64], sizes: NDArray[np.float64], times: NDArray[np.float64] | float | None = None
 ) -> float:
     """Give the degrees of freedom of the jackknife's variance over clusters, as Bell and McCaffrey do.
 
@@ -177,9 +210,10 @@ def cluster_freedom(
     ----------
     by_chance, sizes : ndarray
         (C,): the variance of D, and the size, per cluster or per kind of cluster.
-    times : ndarray or float
+    times : ndarray or float, optional
         (C,): how many clusters are of each kind.
     """
+    times = 1.0 if times is None else times
     u, h = by_chance, sizes / max(float((times * sizes).sum()), 1e-300)
     if not u.any() or h.max() > 1 - 1e-9:
         return 0.0
@@ -194,7 +228,12 @@ def cluster_freedom(
     return trace * trace / norm if norm > 0 else 0.0
 
 
-def size_freedom(sizes: NDArray[np.float64], moved: NDArray[np.float64], by_chance: float) -> float:
+def size_freedom(
+    sizes: NDArray[np.float64],
+    moved: NDArray[np.float64],
+    by_chance: float,
+    times: NDArray[np.float64] | None = None,
+) -> float:
     """Give `cluster_freedom` where chance alone gives D a variance of ``by_chance`` per unit of size.
 
     Where clusters vary more than that, there is also a part that grows with the square of the size, as if each had a
@@ -206,14 +245,16 @@ def size_freedom(sizes: NDArray[np.float64], moved: NDArray[np.float64], by_chan
         (C,): the size of each cluster, and its D less what is expected.
     by_chance : float
         The variance of D per unit of size.
+    times : ndarray, optional
+        (C,): for how many clusters each of these stands.
     """
-    total, squares = float(sizes.sum()), float(sizes @ sizes)
-    lean = max(0.0, float(moved @ moved) - by_chance * total) / max(squares, 1e-300)
-    times: NDArray[np.float64] | float = 1.0
+    of_each = np.ones(len(sizes)) if times is None else times
+    total, squares = float(of_each @ sizes), float((of_each * sizes) @ sizes)
+    lean = max(0.0, float((of_each * moved) @ moved) - by_chance * total) / max(squares, 1e-300)
     if len(sizes) > KINDS and sizes.max() < KINDS:  # many clusters are of few sizes
         whole = sizes.astype(np.int64)
         if (whole == sizes).all():
-            counts = np.bincount(whole)
+            counts = np.bincount(whole, times)
             there = np.flatnonzero(counts)
             sizes, times = there.astype(np.float64), counts[there].astype(np.float64)
     return cluster_freedom(by_chance * sizes + lean * sizes * sizes, sizes, times)

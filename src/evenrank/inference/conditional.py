@@ -58,13 +58,14 @@ class _Counted:
         bearing = lists.variance > 0
         own, other, got, got_other = (x[bearing] for x in (lists.a, lists.b, lists.x_a, lists.x_b))
         least, most = np.maximum(0.0, got - other + got_other), np.minimum(own, got + got_other)
-        flipped = float((got - least).sum()) > float((most - got).sum())
+        times = None if lists.times is None else lists.times[bearing]
+        flipped = _total(got - least, times) > _total(most - got, times)
         if flipped:
             own, other, got, got_other = other, own, got_other, got
             least = np.maximum(0.0, got - other + got_other)
-        margins = Margins.of(own, other, got + got_other)
+        margins = Margins.of(own, other, got + got_other, times)
         above = got - least
-        law = Law.of(margins, round(float(above.sum())))
+        law = Law.of(margins, round(_total(above, times)))
         return None if law is None else cls(lists, bearing, margins, law, above, flipped)
 
     def spread_out(self, values: Array) -> Array:
@@ -79,7 +80,7 @@ class _Counted:
         A cluster of one list with two possible outcomes varies as its mean says; what can vary more are the others.
         """
         if not 0 < self.law.observed < self.margins.support:
-            return 1.0, float(self.lists.variance.sum())
+            return 1.0, self.lists.total(self.lists.variance)
         _, mean, variance = self.margins.tilted(self.law.log_odds)
         kind = self.margins.kind
         deviation = self.spread_out(self.above - mean[kind])
@@ -88,11 +89,11 @@ class _Counted:
         each = []
         for clustering in self.lists.clusterings:
             free = clustering.sums(more) > 1
-            count = int(free.sum())
-            moved = clustering.sums(deviation)[free]
-            bound = float(clustering.sums(spread)[~free].sum())
-            each.append(bound + count / max(count - 1, 1) * float(moved @ moved))
-        total = float(spread.sum())
+            count = clustering.count(free)
+            moved = clustering.sums(deviation) * free
+            bound = clustering.total(clustering.sums(spread) * ~free)
+            each.append(bound + count / max(count - 1, 1) * clustering.dot(moved, moved))
+        total = self.lists.total(spread)
         return max(1.0, two_way(each) / total), total
 
     def difference(self, log_odds: float) -> tuple[float, float]:
@@ -101,14 +102,18 @@ class _Counted:
         plain = self.margins.tilted(0.0)[1]
         mean = (0.0 * most if log_odds < 0 else most) if math.isinf(log_odds) else self.margins.tilted(log_odds)[1]
         excess = self.spread_out((mean - plain)[kind])
-        total = float(self.lists.weight.sum())
-        theta = float(excess.sum()) / total
+        total = self.lists.total(self.lists.weight)
+        theta = self.lists.total(excess) / total
         each = []
         for clustering in self.lists.clusterings:
             share = clustering.sums(self.lists.weight) / total
             moved = (clustering.sums(excess) - theta * total * share) / np.maximum(1 - share, 1e-12)
-            each.append(float(moved @ moved) / total**2)
+            each.append(clustering.dot(moved, moved) / total**2)
         return theta, two_way(each)
+
+
+def _total(values: Array, times: Array | None) -> float:
+    return float(values.sum() if times is None else values @ times)
 
 
 def conditional(lists: Lists, *, confidence: float, freedom: float, by_item: tuple[float, float]) -> Conditional | None:
@@ -144,7 +149,8 @@ def conditional(lists: Lists, *, confidence: float, freedom: float, by_item: tup
         p = two_sided(abs(deviate(p, 1.0)) / math.sqrt(growth), freedom)
     ends = law.limits(level)
     odds = 0.0 if law.observed == 0 else math.inf if law.observed == margins.support else math.exp(law.log_odds)
-    estimate = float(counted.above.sum() - margins.mean(0.0)) / float(lists.weight.sum())
+    above = lists.total(counted.spread_out(counted.above))
+    estimate = (above - margins.mean(0.0)) / lists.total(lists.weight)
     limits = []
     for end, sign in zip(ends, (-1, 1), strict=True):
         # an odds ratio fixes the difference in these lists; lists like these would have other rows and selections

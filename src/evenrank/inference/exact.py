@@ -52,8 +52,8 @@ class Margins:
     log_ways: Array
 
     @classmethod
-    def of(cls, a: Array, b: Array, selected: Array) -> Margins:
-        """Take the rows of each group and the number selected, whole numbers, per list."""
+    def of(cls, a: Array, b: Array, selected: Array, times: Array | None = None) -> Margins:
+        """Take the rows of each group and the number selected, whole numbers, per list or per ``times`` lists."""
         from scipy.special import gammaln
 
         table = np.stack([a, b, selected]).round().astype(np.int64)
@@ -77,7 +77,7 @@ class Margins:
             + gammaln(np.repeat(b, size) - in_b + 1)
         )
         log_ways -= np.repeat(np.maximum.reduceat(log_ways, start), size)
-        return cls(np.bincount(kind).astype(np.float64), kind, least, start, more, log_ways)
+        return cls(np.bincount(kind, times).astype(np.float64), kind, least, start, more, log_ways)
 
     @cached_property
     def size(self) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +32,10 @@ class Lists:
         Whether every x is 0 or 1.
     number : ndarray, optional
         (L,): the rows of both groups where a and b are sums of weights.
+    times : ndarray, optional
+        (L,): for how many lists, all alike, each of the L stands.
+    apart : bool
+        Whether these are clusters by themselves; otherwise they are in the cluster that the code says.
     """
 
     a: Array
@@ -42,27 +46,34 @@ class Lists:
     clusters: tuple[NDArray[np.intp], ...]
     whole: bool
     number: Array | None = None
+    times: Array | None = None
+    apart: bool = True
 
     @property
     def swapped(self) -> Lists:
         """The same lists with the two groups in the other order."""
-        return Lists(self.b, self.a, self.x_b, self.x_a, self.squares, self.clusters, self.whole, self.number)
+        return replace(self, a=self.b, b=self.a, x_a=self.x_b, x_b=self.x_a)
+
+    def total(self, values: Array) -> float:
+        """Sum one value per list, (L,), over all lists."""
+        return float(values.sum() if self.times is None else values @ self.times)
 
     def taken(self, which: NDArray[np.intp]) -> Lists:
         """Some of the lists."""
         a, b, x_a, x_b, squares = (x[which] for x in (self.a, self.b, self.x_a, self.x_b, self.squares))
-        number = None if self.number is None else self.number[which]
+        number, times = (None if each is None else each[which] for each in (self.number, self.times))
         clusters = tuple(codes[which] for codes in self.clusters)
-        return Lists(a, b, x_a, x_b, squares, clusters, self.whole, number)
+        return Lists(a, b, x_a, x_b, squares, clusters, self.whole, number, times, self.apart)
 
     @cached_property
     def clusterings(self) -> tuple[Clustering, ...]:
         """The clusterings by themselves and, where there are two, the one of lists that share both."""
-        own = tuple(Clustering.of(codes) for codes in self.clusters)
+        own = tuple(Clustering.of(codes, self.times, apart=self.apart) for codes in self.clusters)
         if len(own) < 2:
             return own
         first, second = (np.asarray(codes, dtype=np.int64) for codes in self.clusters)
-        return (*own, Clustering.of(first * (second.max(initial=0) + 1) + second))
+        both = first * (second.max(initial=0) + 1) + second
+        return (*own, Clustering.of(both, self.times, apart=self.apart))
 
     @cached_property
     def rows(self) -> Array:
@@ -144,6 +155,6 @@ class Residuals:
     @classmethod
     def of(cls, clustering: Clustering, values: Array) -> Residuals:
         """Scale one number per cluster; clusters that did not move the estimate are left out."""
-        length = float(np.sqrt(values @ values))
+        length = float(np.sqrt(clustering.dot(values, values)))
         moved = np.flatnonzero(values)
         return cls(clustering.codes[moved], values[moved] / (length or 1.0))

@@ -87,7 +87,7 @@ def pooled(
     own_a, own_b = (scores.own_rate(which, confidence) for which in (0, 1))
     gap = r_a - r_b
     n_a, n_b = scores.n
-    excess = float(lists.excess.sum())
+    excess = lists.total(lists.excess)
     ranker = excess * (1 / n_a + 1 / n_b) if n_a and n_b else math.nan
     reason = scores.cannot_tell()
     first = lists.clusterings[0]

@@ -55,8 +55,8 @@ class PairScore:
     """The score statistics of a pair of rates."""
 
     def __init__(self, lists: Lists, items: ItemSums | None = None) -> None:
-        self.n = (float(lists.a.sum()), float(lists.b.sum()))
-        self.x = (float(lists.x_a.sum()), float(lists.x_b.sum()))
+        self.n = (lists.total(lists.a), lists.total(lists.b))
+        self.x = (lists.total(lists.x_a), lists.total(lists.x_b))
         self.rates = tuple(x / n if n else math.nan for x, n in zip(self.x, self.n, strict=True))
         self.few = min(*self.x, *(n - x for n, x in zip(self.n, self.x, strict=True))) < FEW
         self.clusters: tuple[int, ...] = (0, 0)
@@ -73,13 +73,13 @@ class PairScore:
                 (x - rate * n) / np.maximum(total - n, 1e-9 * total)
                 for x, n, rate, total in zip(sums, sizes, self.rates, self.n, strict=True)
             )
-            count = len(clustering)
+            count = clustering.number
             scale = (count - 1) / count
-            parts.append((scale * float(of_a @ of_a), scale * float(of_a @ of_b), scale * float(of_b @ of_b)))
-            clusters.append(tuple(int((n > 0).sum()) for n in sizes))
+            parts.append(clustering.products(of_a, of_b, scale))
+            clusters.append(tuple(clustering.count(n > 0) for n in sizes))
             freedoms.append(
                 tuple(
-                    size_freedom(n, x - rate * n, max(rate * (1 - rate), 1e-6))
+                    size_freedom(n, x - rate * n, max(rate * (1 - rate), 1e-6), clustering.times)
                     for x, n, rate in zip(sums, sizes, self.rates, strict=True)
                 )
             )

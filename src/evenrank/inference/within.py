@@ -107,15 +107,15 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
     Within
         Difference, ratio, their intervals and the p-value.
     """
-    n_a, n_b = float(lists.a.sum()), float(lists.b.sum())
+    n_a, n_b = lists.total(lists.a), lists.total(lists.b)
     shared = np.flatnonzero(lists.weight)
     if len(shared) < len(lists.a):  # the others say nothing about the ranker
         lists = lists.taken(shared)
     weight, variance = lists.weight, lists.variance
-    excess, total_weight = float(lists.excess.sum()), float(weight.sum())
+    excess, total_weight = lists.total(lists.excess), lists.total(weight)
     bearing = variance > 0
     clusterings = lists.clusterings
-    observed = float(lists.x_a.sum())
+    observed = lists.total(lists.x_a)
     nothing = Within(
         observed=observed,
         expected=observed - excess,
@@ -130,8 +130,8 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         z=0.0,
         method="none",
         reason="",
-        lists=int(bearing.sum()),
-        clusters=int((clusterings[0].sums(variance) > 0).sum()),
+        lists=round(lists.total(bearing.astype(np.float64))),
+        clusters=clusterings[0].count(clusterings[0].sums(variance) > 0),
         freedom=0.0,
         decidable=False,
         residuals=Residuals.of(clusterings[0], np.zeros(len(clusterings[0]))),
@@ -141,7 +141,7 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
         return replace(nothing, reason="No list holds rows of both groups.")
     if not nothing.lists:
         return replace(nothing, reason=ALIKE)
-    freedom = min(cluster_freedom(each.sums(variance), each.sums(weight)) for each in clusterings)
+    freedom = min(cluster_freedom(each.sums(variance), each.sums(weight), each.times) for each in clusterings)
     if nothing.clusters < 2 or freedom < 0.5:
         return replace(nothing, reason=ONE_CLUSTER)
     large, item_variance = _large(lists, nothing, confidence, freedom, items)
@@ -159,7 +159,7 @@ def within(lists: Lists, *, confidence: float = 0.95, items: ItemSums | None = N
     alone = 0
     if items is not None:
         for own, rows in ((items.is_a, lists.a), (~items.is_a, lists.b)):
-            alone = alone or few_items(np.abs(items.group_deviation[own]), float(rows.sum()))
+            alone = alone or few_items(np.abs(items.group_deviation[own]), lists.total(rows))
     if alone:
         reason = f"One group has only {alone} items that recur, which may differ by themselves."
         return replace(result, decidable=False, reason=reason)
@@ -194,19 +194,19 @@ def _large(
     """Use Student's t with the variance over clusters, each weighed by what it leaves to the others."""
     share = lists.b / lists.rows
     parts = (lists.x_a * share * (lists.a > 0), lists.x_b * (1 - share) * (lists.b > 0))
-    a_part, b_part = (float(part.sum()) for part in parts)
-    total, theta = float(lists.weight.sum()), nothing.difference
+    a_part, b_part = (lists.total(part) for part in parts)
+    total, theta = lists.total(lists.weight), nothing.difference
     moments = []
     for clustering in lists.clusterings:
         leverage = clustering.sums(lists.weight) / total
-        count = int((leverage > 0).sum())
+        count = clustering.count(leverage > 0)
         left = np.maximum(1 - leverage, 1e-12)
         of_a = (clustering.sums(parts[0]) - a_part * leverage) / left
         of_b = (clustering.sums(parts[1]) - b_part * leverage) / left
         scale = (count - 1) / count
-        moments.append((scale * float(of_a @ of_a), scale * float(of_a @ of_b), scale * float(of_b @ of_b)))
+        moments.append(clustering.products(of_a, of_b, scale))
     covariance = Covariance(moments)
-    by_chance = float(lists.variance.sum())
+    by_chance = lists.total(lists.variance)
     # without an exact law: what happens to be equal is not taken to be certain
     least = by_chance if not lists.whole and _few(lists) else 0.0
     variance = max(covariance.of_difference(), least)
@@ -259,16 +259,16 @@ def _tested(lists: Lists) -> tuple[float, Array, float]:
     A lean moves a list's D about as much as chance does: by the variance V that chance gives it, not by its weight W,
     which grows with the length of the list although its top k does not. So residuals are those of D on V.
     """
-    total = float(lists.excess.sum())
+    total = lists.total(lists.excess)
     each, first, freedom = [], None, math.inf
     for clustering in lists.clusterings:
         spread = clustering.sums(lists.variance)
-        leverage = spread / float(spread.sum())
-        count = int((leverage > 0).sum())
+        leverage = spread / clustering.total(spread)
+        count = clustering.count(leverage > 0)
         moved = (clustering.sums(lists.excess) - total * leverage) / np.maximum(1 - leverage, 1e-12)
-        each.append((count - 1) / count * float(moved @ moved))
+        each.append((count - 1) / count * clustering.dot(moved, moved))
         first = moved if first is None else first
-        freedom = min(freedom, cluster_freedom(spread, spread))
+        freedom = min(freedom, cluster_freedom(spread, spread, clustering.times))
     assert first is not None
     return two_way(each), first, freedom
 
@@ -321,20 +321,20 @@ def _item_variance(items: ItemSums | None, theta: float) -> tuple[float, float]:
 
 def _few(lists: Lists) -> bool:
     """Whether so little is selected, or left out, that its variance over clusters may be far too small."""
-    got, rows = float(lists.x_a.sum()), float(lists.a.sum())
-    return float(lists.variance.sum()) < ENOUGH or min(got, rows - got) <= NEAR
+    got, rows = lists.total(lists.x_a), lists.total(lists.a)
+    return lists.total(lists.variance) < ENOUGH or min(got, rows - got) <= NEAR
 
 
 def _small(lists: Lists, bearing: np.ndarray) -> str:
     """Say why an exact law is needed, or nothing."""
     if not lists.whole:
         return ""
-    variance = float(lists.variance.sum())
+    variance = lists.total(lists.variance)
     if variance < ENOUGH:
         return f"Small sample: the number selected has a variance of {variance:.3g}, below {ENOUGH:g}."
-    least = np.maximum(0.0, lists.selected - lists.b) @ bearing
-    most = np.minimum(lists.a, lists.selected) @ bearing
-    observed = lists.x_a @ bearing
+    least = lists.total(np.maximum(0.0, lists.selected - lists.b) * bearing)
+    most = lists.total(np.minimum(lists.a, lists.selected) * bearing)
+    observed = lists.total(lists.x_a * bearing)
     if observed - least <= NEAR:
         return f"The number selected is within {NEAR:g} of the smallest possible."
     if most - observed <= NEAR:
