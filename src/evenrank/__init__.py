@@ -88,7 +88,20 @@ _NAMES = {
     "MissingExtraError": "errors",
     "DataWarning": "errors",
 }
-_MODULES = ("audits", "bounds", "datasets", "export", "io", "ir_measures", "lightgbm", "targets", "torch", "xgboost")
+_MODULES = (
+    "audits",
+    "bounds",
+    "datasets",
+    "duckdb",
+    "export",
+    "io",
+    "ir_measures",
+    "lightgbm",
+    "spark",
+    "targets",
+    "torch",
+    "xgboost",
+)
 
 __all__ = ["__version__", *_NAMES, *_MODULES]
 

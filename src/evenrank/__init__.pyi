@@ -6,10 +6,12 @@ from typing import Final
 from evenrank import audits as audits
 from evenrank import bounds as bounds
 from evenrank import datasets as datasets
+from evenrank import duckdb as duckdb
 from evenrank import export as export
 from evenrank import io as io
 from evenrank import ir_measures as ir_measures
 from evenrank import lightgbm as lightgbm
+from evenrank import spark as spark
 from evenrank import targets as targets
 from evenrank import torch as torch
 from evenrank import xgboost as xgboost

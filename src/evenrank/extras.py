@@ -12,6 +12,7 @@ EXTRA_OF = {
     "lightgbm": "lightgbm",
     "xgboost": "xgboost",
     "numba": "lightgbm",
+    "duckdb": "duckdb",
     "pyspark": "spark",
     "ir_measures": "ir_measures",
     "huggingface_hub": "encoder",

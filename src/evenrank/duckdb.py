@@ -1,0 +1,3 @@
+"""Audits and measures of Parquet files larger than memory, with DuckDB."""
+
+from __future__ import annotations
