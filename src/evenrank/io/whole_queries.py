@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from evenrank.extras import require
 from evenrank.io.limits import byte_limit
 from evenrank.io.parquet import shown_reason
 from evenrank.io.row_files import PART_BYTES, RankingFiles
+from evenrank.row_checks import Locate
 
 # The number of each row among all rows, added to frames of whole queries.
 ROW = "evenrank_row"
@@ -48,7 +50,7 @@ def stand_together(files: RankingFiles) -> bool:
     kept, checked, last = 0, 1 << 16, None
     for start, frame in files.frames([query]):
         ids = frame[query]
-        refuse_missing(ids, start, files)
+        refuse_missing(ids, partial(_place, files, start))
         run = ids.ne_missing(ids.shift()).to_numpy().copy()
         run[0] = last is None or ids[0] != last
         last = ids[-1]
@@ -64,13 +66,17 @@ def stand_together(files: RankingFiles) -> bool:
     return not _repeats(heads)
 
 
+def _place(files: RankingFiles, start: int, row: int) -> str:
+    return files.place(start + row)
+
+
 def _repeats(heads: Sequence[NDArray[np.uint64]]) -> bool:
     numbers = np.sort(np.concatenate(heads))
     return bool((numbers[1:] == numbers[:-1]).any())
 
 
-def refuse_missing(ids: pl.Series, start: int, files: RankingFiles) -> None:
-    """Refuse a query id that is null, NaN or empty text; ``start`` is the number of the first row."""
+def refuse_missing(ids: pl.Series, at: Locate) -> None:
+    """Refuse a query id that is null, NaN or empty text; ``at`` says where a row is."""
     missing = ids.is_null()
     if ids.dtype == pl.String:
         missing |= ids == ""
@@ -78,7 +84,7 @@ def refuse_missing(ids: pl.Series, start: int, files: RankingFiles) -> None:
         missing |= ids.is_nan()
     row = missing.fill_null(True).arg_max()
     if row is not None and missing[row] is not False:
-        raise DataError(f"{files.place(start + row)}: qid must not be empty. Fill it or drop the row.")
+        raise DataError(f"{at(row)}: qid must not be empty. Fill it or drop the row.")
 
 
 def query_frames(files: RankingFiles, names: Sequence[str]) -> Iterator[pl.DataFrame]:
