@@ -39,9 +39,6 @@ from evenrank.experiment.examples import Titles as Titles
 from evenrank.experiment.select import select as select
 from evenrank.experiment.trials import Trial as Trial
 from evenrank.group_table import by_group as by_group
-from evenrank.intervals import Interval as Interval
-from evenrank.intervals import interval as interval
-from evenrank.intervals import intervals as intervals
 from evenrank.io import RankingFiles as RankingFiles
 from evenrank.io import read as read
 from evenrank.io import scan as scan
