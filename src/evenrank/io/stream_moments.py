@@ -87,18 +87,19 @@ class Summing:
             if not frame.height:
                 continue
             data = self._rows(frame, at)
-            if not checked:
+            if not checked and data.n_queries > 1:
                 refuse_pooled(self.notions, data)
                 checked = True
-            part = Moments.of(
-                data,
-                self.notions,
-                group_aware=self.group_aware,
-                shares=shares,
-                origin=None if total is None else total.origin,
-                target=self.target,
-                within=self.within,
-            )
+            with np.errstate(over="ignore", invalid="ignore"):
+                part = Moments.of(
+                    data,
+                    self.notions,
+                    group_aware=self.group_aware,
+                    shares=shares,
+                    origin=None if total is None else total.origin,
+                    target=self.target,
+                    within=self.within,
+                )
             # A missing or infinite value shows in the sums: to look for it in every row would cost another pass.
             if not (np.isfinite(part.x).all() and np.isfinite(part.xx).all()):
                 refuse_odd_values(data, at)
@@ -146,7 +147,7 @@ def refuse_masks(notions: Sequence[NotionLike]) -> None:
 def refuse_pooled(notions: Sequence[NotionLike], data: RankingData) -> None:
     """Refuse a notion of one's own that looks at other queries too: parts would be judged each by itself."""
     for notion in notions:
-        if not _own(notion) or data.n_queries < 2:
+        if not _own(notion):
             continue
         half = data.take(np.arange((data.n_queries + 1) // 2))
         both = (Cells.of(notion, rows).strata for rows in (data, half))
