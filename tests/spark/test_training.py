@@ -15,6 +15,9 @@ from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.methods.reranked import RerankedRanker
 from file_layouts import FEATURES, skewed_rows, written
 
+# What PySpark says of pandas 3 where the tests themselves collect rows.
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+
 
 def frame_of(session: Any, folder: Path, rows: pl.DataFrame, partitions: int | str) -> Any:
     """Rows as a DataFrame: cut at random, or by a column, which puts skewed queries together."""

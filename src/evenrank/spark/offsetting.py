@@ -38,7 +38,7 @@ from evenrank.rerankers.reduced_lists import (
 )
 from evenrank.rerankers.scored_lists import ScoredLists, is_sentinel, largest_move
 from evenrank.row_checks import checked_numbers
-from evenrank.spark.parts import check_frame, column, query_frames, row_of_batch, settled, summarised, together
+from evenrank.spark.parts import check_frame, collected, column, query_frames, row_of_batch, settled, summarised, together
 from evenrank.spark.summing import group_counts
 
 # Rows that can reach the top k come to the driver, up to so many; of more, those of some queries.
@@ -267,7 +267,7 @@ def _kept(lists: Lists, notion: NotionLike, ks: tuple[int, ...], extent: Extent,
 
 def _chances(df: Any, lists: Lists) -> Any:
     """How relevance rises with the score in each group, on rows that all come to the driver."""
-    frame = pl.from_arrow(df.toArrow())
+    frame = pl.from_arrow(collected(df))
     assert isinstance(frame, pl.DataFrame)
     some = lists.of(frame)
     return group_chances(some.score, some.data)

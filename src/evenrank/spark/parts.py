@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -65,6 +66,20 @@ def column(name: str) -> Any:
     return functions.col("`" + name.replace("`", "``") + "`")
 
 
+def mapped(df: Any, work: Callable[[Iterator[Any]], Iterator[Any]], schema: str) -> Any:
+    """Map Arrow batches; PySpark's word on new versions of pandas, which is not used, is kept back."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+        return df.mapInArrow(work, schema)
+
+
+def collected(df: Any) -> Any:
+    """Bring small rows to the driver as an Arrow table, as quietly as `mapped`."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+        return df.toArrow()
+
+
 def together(df: Any, query: str) -> Any:
     """Bring the rows of each query to one partition, one after the other."""
     return df.repartition(column(query)).sortWithinPartitions(column(query))
@@ -120,9 +135,9 @@ def summarised(df: Any, work: Callable[[Iterator[Any]], Any], merge: Callable[[A
     DataError, ConfigError
         What ``work`` raised on a worker, as it would be raised in memory.
     """
-    parts = df.mapInArrow(partial(_summary, work), SUMMARY)
-    parts = parts.repartition(MERGED).mapInArrow(partial(_merged, merge), SUMMARY)
-    return _reduced(_rows(parts.toArrow().to_batches()), merge)
+    parts = mapped(df, partial(_summary, work), SUMMARY)
+    parts = mapped(parts.repartition(MERGED), partial(_merged, merge), SUMMARY)
+    return _reduced(_rows(collected(parts).to_batches()), merge)
 
 
 def _summary(work: Callable[[Iterator[Any]], Any], batches: Iterator[Any]) -> Iterator[Any]:

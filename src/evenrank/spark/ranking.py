@@ -13,7 +13,17 @@ from evenrank.errors import ConfigError
 from evenrank.io.columns import Columns, MissingColumn
 from evenrank.methods.ranked_frames import SCORE, ListRanking
 from evenrank.rankers.matching import model_columns
-from evenrank.spark.parts import check_frame, column, frames, query_frames, row_of_batch, settled, together
+from evenrank.spark.parts import (
+    check_frame,
+    collected,
+    column,
+    frames,
+    mapped,
+    query_frames,
+    row_of_batch,
+    settled,
+    together,
+)
 
 
 def rank(
@@ -72,12 +82,12 @@ def rank(
     scores_type = _type_of_scores(rows, ranking)
     kinds = {field.name: field.dataType.simpleString() for field in df.schema.fields}
     carried = {name: kinds[name] for name in ranking.carried}
-    scored = rows.mapInArrow(partial(_scored, ranking), _schema(carried | {SCORE: scores_type}))
+    scored = mapped(rows, partial(_scored, ranking), _schema(carried | {SCORE: scores_type}))
     out = {query: kinds[query]} | ({} if plan.item is None else {plan.item: kinds[plan.item]})
     out |= {"rank": "bigint", "score": scores_type if getattr(model, "reranker", None) is None else "double"}
     out |= {} if columns.relevance is None else {columns.relevance: "double"}
     out |= {} if columns.group is None else {columns.group: kinds[columns.group]}
-    return together(scored, query).mapInArrow(partial(_ordered, ranking, tuple(out.items())), _schema(out))
+    return mapped(together(scored, query), partial(_ordered, ranking, tuple(out.items())), _schema(out))
 
 
 def _schema(kinds: dict[str, str]) -> str:
@@ -86,7 +96,7 @@ def _schema(kinds: dict[str, str]) -> str:
 
 def _type_of_scores(rows: Any, ranking: ListRanking) -> str:
     """Ties are decided in the precision that a model gives its scores in; one row tells it."""
-    first = pl.from_arrow(rows.limit(1).toArrow())
+    first = pl.from_arrow(collected(rows.limit(1)))
     assert isinstance(first, pl.DataFrame)
     if not first.height:
         return "double"

@@ -22,7 +22,16 @@ from evenrank.linear.path import FairnessPath, fairness_path
 from evenrank.losses import LOSSES
 from evenrank.moments import Moments
 from evenrank.notions import NotionLike, as_notion
-from evenrank.spark.parts import column, frames, query_frames, row_of_batch, settled, summarised, together
+from evenrank.spark.parts import (
+    collected,
+    column,
+    frames,
+    query_frames,
+    row_of_batch,
+    settled,
+    summarised,
+    together,
+)
 
 # More groups than this are ids that were named as the group.
 MOST_GROUPS = 10_000
@@ -91,7 +100,7 @@ def moments(
 
 def group_counts(df: Any, group: str) -> Counter[Any]:
     """Count the rows of each group label on the workers, missing ones aside."""
-    table = df.groupBy(column(group).alias("label")).count().limit(MOST_GROUPS + 1).toArrow()
+    table = collected(df.groupBy(column(group).alias("label")).count().limit(MOST_GROUPS + 1))
     if table.num_rows > MOST_GROUPS:
         raise ConfigError(f"group column {group!r} has more than {MOST_GROUPS} labels. Is it an id?")
     frame = pl.from_arrow(table)
