@@ -1,8 +1,8 @@
 """Time and memory of moments streamed from a Parquet file of 20 million rows × 64 features, beside their bare parts.
 
 The bare parts, in the same run: decoding every column of the file with polars, group of rows by group of rows, and
-numpy's X.T @ X in float64 of as many rows, in blocks that stay in the processor's cache. Ours does both and forms means,
-labels' sums and the group sums of three notions. Each side has a process of its own; memory is anonymous (RssAnon).
+numpy's X.T @ X in float64 of as many rows, in blocks that stay in the processor's cache. Ours does both and forms
+means, labels' sums and the group sums of three notions. Each side has a process of its own; memory is anonymous (RssAnon).
 The file is made in a temporary folder and removed.
 """
 
@@ -32,9 +32,11 @@ def write_rows(path: Path, n: int, dtype: type) -> None:
         X = 3 + rng.standard_normal((FEATURES, rows), np.float32)
         columns = {f"f{j}": x.astype(dtype) for j, x in enumerate(X)}
         ids = {"qid": (start + np.arange(rows)) // ITEMS, "relevance": rng.integers(0, 2, rows).astype(np.int8)}
-        return pl.DataFrame(ids | {"group": pl.Series(rng.integers(0, 2, rows)).replace_strict({0: "a", 1: "b"})} | columns)
+        return pl.DataFrame(
+            ids | {"group": pl.Series(rng.integers(0, 2, rows)).replace_strict({0: "a", 1: "b"})} | columns
+        )
 
-    def source(columns, predicate, n_rows, batch_size):  # noqa: ANN001, ANN202
+    def source(columns, predicate, n_rows, batch_size):
         for start in range(0, n, GROUP_ROWS):
             yield part(start, min(GROUP_ROWS, n - start))
 
@@ -83,18 +85,28 @@ def main() -> None:
     args = parser.parse_args()
     n = 1_000_000 if args.quick else 20_000_000
     kind = np.float32 if args.float32 else np.float64
-    common.start(f"Moments from Parquet, {n:,} rows × {FEATURES} {np.dtype(kind).name}", ["polars"], threads=args.threads)
+    common.start(
+        f"Moments from Parquet, {n:,} rows × {FEATURES} {np.dtype(kind).name}", ["polars"], threads=args.threads
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         write_rows(path, n, kind)
         size = path.stat().st_size / (1 << 20)
-        runs = {side: common.in_fresh_process(one_run, path, n, side, args.threads) for side in ("decode", "product", "evenrank")}
+        runs = {
+            side: common.in_fresh_process(one_run, path, n, side, args.threads)
+            for side in ("decode", "product", "evenrank")
+        }
     bare = runs["decode"][0] + runs["product"][0]
     lines = [
         ["decoding", common.seconds(runs["decode"][0]), "", f"{runs['decode'][1]:.0f}"],
         ["numpy product", common.seconds(runs["product"][0]), "", f"{runs['product'][1]:.0f}"],
         ["both", common.seconds(bare), common.times(1.0), ""],
-        ["evenrank", common.seconds(runs["evenrank"][0]), common.times(runs["evenrank"][0] / bare), f"{runs['evenrank'][1]:.0f}"],
+        [
+            "evenrank",
+            common.seconds(runs["evenrank"][0]),
+            common.times(runs["evenrank"][0] / bare),
+            f"{runs['evenrank'][1]:.0f}",
+        ],
     ]
     common.table(["", "time", "ratio", "RssAnon growth, MB"], lines)
     common.note(f"The file has {size:,.0f} MB. Bar: within 1.3 times both.")

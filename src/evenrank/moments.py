@@ -185,10 +185,7 @@ class Moments:
         names = group_codes(labels, None, len(labels))[1]
         first = self._with_groups(names)
         second = other._with_groups(names).about(self.origin)
-        sums = {
-            name: getattr(first, name) + sign * getattr(second, name)
-            for name in SUMS
-        }
+        sums = {name: getattr(first, name) + sign * getattr(second, name) for name in SUMS}
         sums["cell_size"] = first.cell_size + second.cell_size
         if first.within is not None and second.within is not None:
             sums["within"] = first.within + sign * second.within
@@ -244,9 +241,7 @@ class Moments:
         weight[:, place], total[:, place], size[:, place] = self.cell_weight, self.cell_sum, self.cell_size
         rows = np.zeros(len(names), np.int64)
         rows[place] = self.group_rows
-        return replace(
-            self, group_names=names, cell_weight=weight, cell_sum=total, cell_size=size, group_rows=rows
-        )
+        return replace(self, group_names=names, cell_weight=weight, cell_sum=total, cell_size=size, group_rows=rows)
 
     # ------------------------------------------------------------------ reading
 

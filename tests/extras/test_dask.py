@@ -140,7 +140,9 @@ def test_lightgbm_on_dask_with_our_objective_is_refused(client: Any) -> None:
     X = da.from_array(frame[["w", "x"]].to_numpy(), chunks=(*parts, (2,)))
     groups = da.from_array(sizes, chunks=((len(sizes) // 2, len(sizes) - len(sizes) // 2),))
     model = lightgbm.dask.DaskLGBMRanker(client=client, objective=objective, n_estimators=2, verbose=-1)
-    with pytest.raises(Exception, match=r"sees its own rows only. Train on several machines with er\.xgboost\.dask_fit"):
+    with pytest.raises(
+        Exception, match=r"sees its own rows only. Train on several machines with er\.xgboost\.dask_fit"
+    ):
         model.fit(X, da.from_array(label, chunks=parts), group=groups)
 
 
@@ -155,7 +157,9 @@ def test_rankers_that_take_names_of_objectives_refuse_ours() -> None:
         dask_xgboost.DaskXGBRanker(objective=objective)
 
 
-@pytest.mark.parametrize("spec", [{"alpha": 1.0}, {"max_violation": 0.05}, {"alpha": 2.0, "target": "exposure"}], ids=str)
+@pytest.mark.parametrize(
+    "spec", [{"alpha": 1.0}, {"max_violation": 0.05}, {"alpha": 2.0, "target": "exposure"}], ids=str
+)
 def test_parts_that_add_up_their_sums_have_the_gradients_of_the_whole(spec: dict[str, Any]) -> None:
     """Without a cluster: two threads stand for two workers, and a barrier for their collective."""
     rng = np.random.default_rng(0)

@@ -44,7 +44,9 @@ def test_rows_come_query_by_query(layout: str, query: str, tmp_path: Path) -> No
     assert sum(frame["qid"].n_unique() for frame in frames) == rows["qid"].n_unique()
 
 
-@pytest.mark.parametrize("options", [{"target": "centered"}, {"loss": "pairwise"}, {"loss": "pairwise", "solver": "gd", "max_iter": 60}])
+@pytest.mark.parametrize(
+    "options", [{"target": "centered"}, {"loss": "pairwise"}, {"loss": "pairwise", "solver": "gd", "max_iter": 60}]
+)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sums_within_queries(options: dict[str, Any], layout: str, tmp_path: Path) -> None:
     rows = skewed_rows(2, groups=3)
@@ -56,7 +58,9 @@ def test_sums_within_queries(options: dict[str, Any], layout: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("kind", ["linear", "offset", "quantiles", "greedy", "cons", "relaxed", "const_sort", "transform", "group-aware"])
+@pytest.mark.parametrize(
+    "kind", ["linear", "offset", "quantiles", "greedy", "cons", "relaxed", "const_sort", "transform", "group-aware"]
+)
 def test_spread_lists_are_ranked_as_in_memory(kind: str, ties: bool, tmp_path: Path) -> None:
     from evenrank.ranking import strict_places
 

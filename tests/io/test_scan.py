@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,10 @@ def test_fits_from_files_are_those_in_memory(layout: str, groups: int, tmp_path:
             assert_same_path(er.fairness_path(data, notion, **options), er.fairness_path(files, notion, **options))
 
 
-@pytest.mark.parametrize("options", [{"target": "centered"}, {"loss": "pairwise"}, {"target": "centered", "loss": "pairwise", "group_aware": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{"target": "centered"}, {"loss": "pairwise"}, {"target": "centered", "loss": "pairwise", "group_aware": True}],
+)
 def test_whole_queries_across_files(options: dict[str, Any], tmp_path: Path) -> None:
     rows = skewed_rows(2).sort("qid", maintain_order=True)
     data = er.RankingData.from_frame(rows, features=FEATURES)
@@ -58,7 +62,9 @@ def test_whole_queries_across_files(options: dict[str, Any], tmp_path: Path) -> 
 def test_the_gap_of_a_slow_twin_vanishes(tmp_path: Path) -> None:
     """Beyond α* the model from files has no gap, by sums over rows that know nothing of moments."""
     rows = skewed_rows(3).drop_nulls("group")
-    ranker = er.FairLinearRanker("dp", alpha=1e6).fit(er.scan(written(tmp_path / "r", rows, "folders"), features=FEATURES))
+    ranker = er.FairLinearRanker("dp", alpha=1e6).fit(
+        er.scan(written(tmp_path / "r", rows, "folders"), features=FEATURES)
+    )
     score = rows.select(FEATURES).to_numpy() @ ranker.coef_
     means = [score[(rows["group"] == name).to_numpy()].mean() for name in ("a", "b")]
     assert abs(means[0] - means[1]) < 1e-9
@@ -72,7 +78,9 @@ def test_a_ranker_of_files_saves_and_scores_as_one_of_memory(tmp_path: Path) -> 
     ranker = er.FairLinearRanker("eop", alpha=0.1).fit(files)
     ranker.save(tmp_path / "model.json")
     np.testing.assert_allclose(
-        er.load(tmp_path / "model.json").predict(data), er.FairLinearRanker("eop", alpha=0.1).fit(data).predict(data), atol=1e-9
+        er.load(tmp_path / "model.json").predict(data),
+        er.FairLinearRanker("eop", alpha=0.1).fit(data).predict(data),
+        atol=1e-9,
     )
     path = er.fairness_path(files, "eop", [0.0, 0.1])
     np.testing.assert_allclose(path.ranker(0.1).coef_, ranker.coef_, rtol=1e-12)
@@ -86,7 +94,9 @@ def test_a_ranker_of_files_saves_and_scores_as_one_of_memory(tmp_path: Path) -> 
 def test_moments_train_as_rows_do() -> None:
     rows = skewed_rows(5)
     data = er.RankingData.from_frame(rows, features=FEATURES)
-    moments = er.Moments.of(data.take(np.arange(20)), ["dp"]) + er.Moments.of(data.take(np.arange(20, data.n_queries)), ["dp"])
+    moments = er.Moments.of(data.take(np.arange(20)), ["dp"]) + er.Moments.of(
+        data.take(np.arange(20, data.n_queries)), ["dp"]
+    )
     assert_same_path(er.fairness_path(data, "dp"), er.fairness_path(moments, "dp"))
     np.testing.assert_array_equal(moments.group_rows, np.bincount(data.group[data.group >= 0]))
 
@@ -152,8 +162,14 @@ def test_bad_values_are_named_with_file_and_row(tmp_path: Path) -> None:
     rows = skewed_rows(8)
     cases = {
         "missing": (pl.when(pl.col("item") == 5).then(None).otherwise(pl.col("f1")).alias("f1"), "'f1' is missing"),
-        "infinite": (pl.when(pl.col("item") == 5).then(np.inf).otherwise(pl.col("f1")).alias("f1"), "finite number; got inf"),
-        "label": (pl.when(pl.col("item") == 5).then(-1.0).otherwise(pl.col("relevance")).alias("relevance"), "≥ 0; got -1"),
+        "infinite": (
+            pl.when(pl.col("item") == 5).then(np.inf).otherwise(pl.col("f1")).alias("f1"),
+            "finite number; got inf",
+        ),
+        "label": (
+            pl.when(pl.col("item") == 5).then(-1.0).otherwise(pl.col("relevance")).alias("relevance"),
+            "≥ 0; got -1",
+        ),
         "huge": (pl.lit(1e200).alias("f2"), "too large to square"),
     }
     row = rows["item"].to_list().index(5)
@@ -246,7 +262,7 @@ def written_empty(tmp_path: Path) -> Path:
 def test_frames_are_cut_between_queries(sizes: list[int]) -> None:
     rows = pl.DataFrame({"qid": [1, 1, 1, 2, 3, 3, 4, 4], "n": range(8)})
     bounds = np.cumsum([0, *sizes])
-    cut = list(joined((rows[int(a) : int(b)] for a, b in zip(bounds[:-1], bounds[1:], strict=True)), "qid"))
+    cut = list(joined((rows[int(a) : int(b)] for a, b in itertools.pairwise(bounds)), "qid"))
     assert pl.concat(cut).equals(rows[: int(bounds[-1])])
     seen = [set(frame["qid"]) for frame in cut]
     assert sum(map(len, seen)) == len(set.union(*seen))
@@ -283,7 +299,9 @@ def test_files_are_ranked_as_a_plain_sort_ranks(top: int | None, ties: bool, tmp
 
 
 def test_an_item_twice_in_a_query_is_found_across_files(tmp_path: Path) -> None:
-    rows = skewed_rows(15).with_columns(qid=pl.lit(1), item=pl.when(pl.col("item") > 5).then(pl.col("item")).otherwise(7))
+    rows = skewed_rows(15).with_columns(
+        qid=pl.lit(1), item=pl.when(pl.col("item") > 5).then(pl.col("item")).otherwise(7)
+    )
     files = er.scan(written(tmp_path / "rows", rows, "many files"), features=FEATURES)
     ranker = er.FairLinearRanker("dp", alpha=0.0).fit(files)
     with pytest.raises(DataError, match="item 7 occurs twice in query 1"):

@@ -137,7 +137,9 @@ class TestCluster:
         one = er.GroupOffset("dp", shrink=False).fit(rows["score"].to_numpy(), data)
         assert er.spark.offset(df, "dp", shrink=False).offsets_ == pytest.approx(one.offsets_, abs=1e-9)
 
-    def test_a_worker_killed_in_the_middle_changes_nothing(self, cluster: Any, cluster_spark: Any, tmp_path: Path) -> None:
+    def test_a_worker_killed_in_the_middle_changes_nothing(
+        self, cluster: Any, cluster_spark: Any, tmp_path: Path
+    ) -> None:
         rows = skewed_rows(8)
         data = er.RankingData.from_frame(rows, features=FEATURES)
         df = frame_of(cluster_spark, tmp_path / "rows", rows, 12)

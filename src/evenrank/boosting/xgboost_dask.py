@@ -87,12 +87,14 @@ class dask_objective:
                 "none. Use er.xgboost.dask_fit, or pass it to DaskDMatrix."
             )
         if faults[1]:
-            raise ConfigError(f"the matrix must have queries; {faults[1]:.0f} workers have none. Pass qid to DaskDMatrix.")
+            raise ConfigError(
+                f"the matrix must have queries; {faults[1]:.0f} workers have none. Pass qid to DaskDMatrix."
+            )
         seen = int(total(np.array([len(bounds) - 1.0]))[0])
         if self.n_queries is not None and seen != self.n_queries:
             raise ConfigError(
-                f"the workers have {seen} queries, the rows {self.n_queries}: some were split between workers, or taken "
-                "for one. Keep each query in one partition, with a number below 2^24 of its own."
+                f"the workers have {seen} queries, the rows {self.n_queries}: some were split between workers, or "
+                "taken for one. Keep each query in one partition, with a number below 2^24 of its own."
             )
         most = np.array([group.max(initial=-1)], np.float64)
         n_groups = int(np.asarray(collective.allreduce(most, collective.Op.MAX))[0]) + 1
@@ -116,9 +118,8 @@ def dask_fit(
     """Train a `FairXGBRanker` on the workers of a Dask cluster.
 
     Rows are brought together by query, one partition per worker, in the order of their features, so that the model does
-    not depend on how many workers there are, but for the rounding of sums (and XGBoost's bins of features that have more
-    than ``max_bin`` values). The groups themselves say where rows
-    are pulled, not what features tell of them on other queries (`FairXGBRanker.fit` in memory does that), so that the
+    not depend on how many workers there are, but for the rounding of sums (and XGBoost's bins of features that have
+    more than ``max_bin`` values). The groups themselves say where rows are pulled, not what features tell of them on other queries (`FairXGBRanker.fit` in memory does that), so that the
     model is that of `fair_objective` given (relevance, groups, queries).
 
     Parameters
@@ -180,7 +181,9 @@ def dask_fit(
     if params.get("base_score") is None:
         params["base_score"] = 0.0
     name = ranker.objective
-    options = {field: getattr(spec, field) for field in ("notion", "alpha", "target", "k", "temperature", "max_violation")}
+    options = {
+        field: getattr(spec, field) for field in ("notion", "alpha", "target", "k", "temperature", "max_violation")
+    }
     fair = dask_objective(
         objective=name,
         params=ranker.get_params(),
@@ -188,9 +191,7 @@ def dask_fit(
         n_queries=sum(counts),
         **options,
     )
-    result = dask_xgboost.train(
-        client, params, matrix, ranker.get_num_boosting_rounds(), obj=fair, verbose_eval=False
-    )
+    result = dask_xgboost.train(client, params, matrix, ranker.get_num_boosting_rounds(), obj=fair, verbose_eval=False)
     ranker._Booster = result["booster"]
     ranker.feature_names_, ranker.group_names_, ranker.categories_ = tuple(features), names, {}
     ranker.alpha_, ranker.violation_, ranker.group_offset_ = float(spec.alpha), float("nan"), None
@@ -236,8 +237,8 @@ def _refuse(ranker: Any, frame: Any, columns: tuple[str, ...]) -> None:
         raise ConfigError(f"frame must be a Dask DataFrame; got {type(frame).__name__}. Use fit for rows in memory.")
     if not hasattr(ranker, "get_xgb_params") or not hasattr(ranker, "notion"):
         raise ConfigError(
-            f"ranker must be a FairXGBRanker; got {type(ranker).__name__}. lightgbm.dask and DaskXGBRanker train without "
-            "the groups' sums of other workers."
+            f"ranker must be a FairXGBRanker; got {type(ranker).__name__}. lightgbm.dask and DaskXGBRanker train "
+            "without the groups' sums of other workers."
         )
     for name in ("group_aware", "validation_fraction", "early_stopping_rounds", "callbacks"):
         if getattr(ranker, name, None):

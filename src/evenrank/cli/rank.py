@@ -138,9 +138,7 @@ def rank(
                 "evenrank train --method offset, or allow more memory."
             )
         rows = streaming.scanned(file, advice, **columns)
-        streaming.write_ranked(
-            rows, ranker, top=top, out=out, model=None if score else str(model), as_json=as_json
-        )
+        streaming.write_ranked(rows, ranker, top=top, out=out, model=None if score else str(model), as_json=as_json)
         return
     data, has_relevance = common.read_ranked_rows(file, advice, format=input_format, header=header, **columns)
     with quiet():

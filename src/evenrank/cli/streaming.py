@@ -66,7 +66,9 @@ def settled(file: list[Path], engine: str | None, *, input_format: str | None) -
     return file, COPIES * size > byte_limit()
 
 
-def scanned(file: list[Path], advice: Mapping[str, str], *, optional: Sequence[str] = (), **settings: Any) -> RankingFiles:
+def scanned(
+    file: list[Path], advice: Mapping[str, str], *, optional: Sequence[str] = (), **settings: Any
+) -> RankingFiles:
     """Scan files as `scan` does, with advice on a missing column, and without optional columns that are missing.
 
     Parameters
@@ -215,4 +217,3 @@ def write_ranked(
     for number, frame in enumerate(frames):
         table = frame.write_csv(include_header=number == 0)
         sys.stdout.write("\n".join(map(one_line, table.split("\n"))) if sys.stdout.isatty() else table)
-

@@ -249,7 +249,9 @@ def scan(
         schema = tried(paths[0], lambda: pl.scan_parquet(paths[0], **PLAIN).select(chosen.rest).collect_schema())
         taken = tuple(name for name in chosen.rest if name in columns.categorical or _is_feature(schema[name]))
         note_left_out(chosen.by_name, [name for name in chosen.rest if name not in taken], stacklevel=STACK)
-        chosen = replace(chosen, features=taken, needed=tuple(n for n in chosen.needed if n not in chosen.rest or n in taken))
+        chosen = replace(
+            chosen, features=taken, needed=tuple(n for n in chosen.needed if n not in chosen.rest or n in taken)
+        )
     if not sum(footer.n_rows for footer in footers):
         raise DataError(f"{paths[0]}: the file has no rows; at least one is needed.")
     return RankingFiles(tuple(paths), columns, chosen, tuple(footers), taken)
@@ -257,4 +259,3 @@ def scan(
 
 def _is_feature(dtype: Any) -> bool:
     return bool(dtype.is_numeric()) or dtype == pl.Boolean or is_categorical(dtype)
-

@@ -226,8 +226,8 @@ def refuse_odd_values(data: RankingData, at: Locate) -> None:
         value, name = data.features[row, column], data.feature_names[column]
         if np.isnan(value):
             raise DataError(
-                f"{at(row)}: feature {name!r} is missing; training from files takes numbers only. Fill it, or leave the "
-                "feature out with ignore= (--ignore)."
+                f"{at(row)}: feature {name!r} is missing; training from files takes numbers only. Fill it, or leave "
+                "the feature out with ignore= (--ignore)."
             )
         raise DataError(f"{at(row)}: feature {name!r} must be a finite number; got {value:g}. Fill or drop it.")
     largest = int(np.argmax(np.abs(data.features).max(axis=0)))

@@ -1,4 +1,4 @@
-"""Rows of files brought together by query: as they stand where each query's rows are together, else sorted by DuckDB."""
+"""Rows of files brought together by query: as they stand where a query's rows are together, else sorted by DuckDB."""
 
 from __future__ import annotations
 
@@ -182,7 +182,8 @@ def sorted_frames(starts: dict[str, int], names: Sequence[str], query: str) -> I
         )
         text = (
             f"WITH t AS ({numbered}), f AS (SELECT {own} AS id, min({ROW}) AS first_row FROM t GROUP BY 1) "
-            f"SELECT {wanted}, t.{ROW}, f.first_row AS {FIRST} FROM t JOIN f ON t.{own} = f.id ORDER BY f.first_row, t.{ROW}"
+            f"SELECT {wanted}, t.{ROW}, f.first_row AS {FIRST} FROM t JOIN f ON t.{own} = f.id "
+            f"ORDER BY f.first_row, t.{ROW}"
         )
         first = -1
         try:
@@ -224,4 +225,3 @@ def query_bounds(ids: pl.Series) -> NDArray[np.int64]:
     """Give where each query begins and, last, the number of rows, (q + 1,), of rows that stand together."""
     changes = np.flatnonzero(ids.ne_missing(ids.shift()).to_numpy()) if len(ids) > 1 else np.zeros(0, np.int64)
     return np.unique(np.concatenate([[0], changes, [len(ids)]])).astype(np.int64)
-

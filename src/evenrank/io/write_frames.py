@@ -109,6 +109,6 @@ def _write_parquet(file: BinaryIO, first: pl.DataFrame, rest: Iterator[pl.DataFr
 
     def source(columns: Any, predicate: Any, n_rows: Any, batch_size: Any) -> Iterator[pl.DataFrame]:
         for frame in chain([first], rest):
-            yield frame if frame.schema == first.schema else frame.cast(dict(first.schema))
+            yield frame if frame.schema == first.schema else frame.cast(first.schema)
 
     register_io_source(source, schema=first.schema).sink_parquet(file, engine="streaming")

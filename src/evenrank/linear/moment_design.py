@@ -1,4 +1,4 @@
-"""`MomentDesign`: the standardised problem made of `Moments` alone, where the rows are in files or on other machines."""
+"""`MomentDesign`: the standardised problem made of `Moments` alone, where rows are in files or on other machines."""
 
 from __future__ import annotations
 
@@ -48,9 +48,13 @@ def refuse_rows(*, solver: str, scope: str, target: str, loss: str) -> None:
     if scope != "amortized":
         raise ConfigError(f"scope={scope!r} has one gap per query; files and moments take 'amortized'. {READ}")
     if not TARGETS[target].linear:
-        raise ConfigError(f"target={target!r} goes through the rows; files and moments take 'score' or 'centered'. {READ}")
+        raise ConfigError(
+            f"target={target!r} goes through the rows; files and moments take 'score' or 'centered'. {READ}"
+        )
     if not LOSSES[loss].quadratic:
-        raise ConfigError(f"loss={loss!r} goes through the rows; files and moments take 'squared' or 'pairwise'. {READ}")
+        raise ConfigError(
+            f"loss={loss!r} goes through the rows; files and moments take 'squared' or 'pairwise'. {READ}"
+        )
 
 
 class MomentDesign(Design):

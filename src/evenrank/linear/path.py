@@ -234,7 +234,7 @@ def fairness_path(
     >>> er.violation(path.scores(data), data, "demographic_parity").round(3).tolist()
     [0.097, 0.049, 0.0]
     """
-    groupings = [] if is_summed(train) else same_rows(train)
+    groupings = [] if is_summed(train) else same_rows(train)  # type: ignore[arg-type]
     notions = [as_notion(item) for item in (several_notions(notion) or [notion])]
     strengths = checked_strengths(alphas)
     choose(solver, SOLVERS, what="solver")
@@ -318,7 +318,7 @@ def fairness_path(
         coef=np.tile(coef, (copies, 1)),
         intercept=np.tile(intercept, copies),
         alphas=np.tile(solved.alphas, copies),
-        notions=tuple(item.name for _ in groupings or [train] for item in notions for _ in strengths),
+        notions=tuple(item.name for _ in range(max(1, len(groupings))) for item in notions for _ in strengths),
         feature_names=features,
         group_names=groups,
         residual=np.tile(solved.residual, copies),

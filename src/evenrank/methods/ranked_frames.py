@@ -52,13 +52,13 @@ class ListRanking:
             check_k(self.top)
         if type(getattr(self.model, "reranker", None)).__name__ == "MultinomialFAStar":
             raise ConfigError(
-                "a model of fastar_multinomial looks at the longest of all lists, which must be in memory. Use a model of "
-                "--method offset or det_greedy."
+                "a model of fastar_multinomial looks at the longest of all lists, which must be in memory. Use a model "
+                "of --method offset or det_greedy."
             )
         if getattr(self.model, "adapt", False):
             raise ConfigError(
-                "a model of offset_adaptive is fitted anew to all lists that are ranked, which must be in memory. Use a "
-                "model of --method offset."
+                "a model of offset_adaptive is fitted anew to all lists that are ranked, which must be in memory. Use "
+                "a model of --method offset."
             )
 
     @property

@@ -64,9 +64,7 @@ def parts_beyond_chance(
 Tables = list[NDArray[np.float64]]
 
 
-def by_query(
-    query: NDArray[Any], group: NDArray[Any], value: NDArray[np.float64], groups: int, queries: int
-) -> Tables:
+def by_query(query: NDArray[Any], group: NDArray[Any], value: NDArray[np.float64], groups: int, queries: int) -> Tables:
     """Give the sums of each group by query, (queries,) each, and last those of all groups."""
     tables = []
     for code in range(groups):

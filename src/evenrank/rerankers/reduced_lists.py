@@ -157,27 +157,29 @@ class Kept:
                 data.n_queries,
             )
             sizes[stratum] = parts[:-1]
-        rows = top.rows
         return cls(
-            rows.score,
-            rows.query,
-            rows.group,
-            rows.cell,
+            top.rows.score,
+            top.rows.query,
+            top.rows.group,
+            top.rows.cell,
             np.asarray(weights.share[:, kept], bool),
             np.array(weights.weight[kept], np.float64),
             sizes,
-            not rows.crisp,
+            not top.rows.crisp,
         )
 
     def __add__(self, other: Kept) -> Kept:
         """Put the lists of both one after the other."""
-        pairs = ((self.score, other.score), (self.query, other.query + self.sizes.shape[2]))
-        pairs += ((self.group, other.group), (self.cell, other.cell))  # type: ignore[assignment]
-        columns = [np.concatenate(pair) for pair in pairs]
-        share = np.concatenate([self.share, other.share], axis=1)
-        weight = np.concatenate([self.weight, other.weight])
-        sizes = np.concatenate([self.sizes, other.sizes], axis=2)
-        return Kept(*columns, share, weight, sizes, self.close or other.close)
+        return Kept(
+            np.concatenate([self.score, other.score]),
+            np.concatenate([self.query, other.query + self.sizes.shape[2]]),
+            np.concatenate([self.group, other.group]),
+            np.concatenate([self.cell, other.cell]),
+            np.concatenate([self.share, other.share], axis=1),
+            np.concatenate([self.weight, other.weight]),
+            np.concatenate([self.sizes, other.sizes], axis=2),
+            self.close or other.close,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,4 +250,3 @@ def ends_of(lists: ScoredLists, extent: Extent) -> tuple[float, float]:
     """Give the smallest and the largest score that can move; infinite ends if none can."""
     moved = lists.score[~is_sentinel(lists.score, extent.centre, extent.reach)]
     return (float(moved.min()), float(moved.max())) if len(moved) else (np.inf, -np.inf)
-

@@ -81,7 +81,8 @@ class ScoredLists:
         """The largest move: twice from one end of the scores that can move to the other, so that nothing is out of
         reach but sentinels."""
         moved = self.score[~is_sentinel(self.score, self.centre, self.reach)]
-        return largest_move(*((moved.min(), moved.max()) if len(moved) else (0.0, 0.0)), self.step)
+        low, high = (float(moved.min()), float(moved.max())) if len(moved) else (0.0, 0.0)
+        return largest_move(low, high, self.step)
 
     @cached_property
     def chances(self) -> tuple[Chances, ...]:

@@ -1,1 +1,6 @@
 # The public names with their types; __init__.py loads each when it is first used.
+
+from evenrank.spark.offsetting import offset as offset
+from evenrank.spark.ranking import rank as rank
+from evenrank.spark.summing import fit as fit
+from evenrank.spark.summing import moments as moments

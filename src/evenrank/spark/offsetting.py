@@ -38,7 +38,16 @@ from evenrank.rerankers.reduced_lists import (
 )
 from evenrank.rerankers.scored_lists import ScoredLists, is_sentinel, largest_move
 from evenrank.row_checks import checked_numbers
-from evenrank.spark.parts import check_frame, collected, column, query_frames, row_of_batch, settled, summarised, together
+from evenrank.spark.parts import (
+    check_frame,
+    collected,
+    column,
+    query_frames,
+    row_of_batch,
+    settled,
+    summarised,
+    together,
+)
 from evenrank.spark.summing import group_counts
 
 # Rows that can reach the top k come to the driver, up to so many; of more, those of some queries.

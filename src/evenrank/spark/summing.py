@@ -55,8 +55,8 @@ def moments(
 ) -> Moments:
     """Sum what linear training needs on the workers of the DataFrame's own session.
 
-    Each partition becomes sums of d² numbers, which are merged on the workers; eight of them come to the driver. Rows move between workers only where sums are of whole queries (target "centered", ``within``, or a
-    notion of your own).
+    Each partition becomes sums of d² numbers, which are merged on the workers until eight are left for the driver. Rows
+    move between workers only where sums are of whole queries (target "centered", ``within``, or a notion of your own).
 
     Parameters
     ----------
@@ -85,7 +85,8 @@ def moments(
         ignore=tuple(ignore),
     )
     columns, plan = settled(df, columns)
-    names, rows = (), ()
+    names: tuple[Any, ...] = ()
+    rows: tuple[int, ...] = ()
     if group is not None and (notions is None or notions or group_aware):
         names, rows = sorted_groups(group_counts(df, group))
     summing = asked(columns, tuple(plan.features or ()), notions, group_aware, target, within, names, rows)
@@ -188,5 +189,12 @@ def fit(
         within=LOSSES[loss].within,
     )
     return fairness_path(
-        summed, notion, alphas, solver, target=target, loss=loss, group_aware=group_aware, **options  # type: ignore[arg-type]
+        summed,
+        notion,
+        alphas,
+        solver,
+        target=target,
+        loss=loss,
+        group_aware=group_aware,
+        **options,
     )
