@@ -1,9 +1,9 @@
 """Time and memory of moments streamed from a Parquet file of 20 million rows × 64 features, beside their bare parts.
 
 The bare parts, in the same run: decoding every column of the file with polars, group of rows by group of rows, and
-numpy's X.T @ X in float64 of as many rows, in blocks that stay in the processor's cache. Ours does both and forms
-means, labels' sums and the group sums of three notions. Each side has a process of its own; memory is anonymous (RssAnon).
-The file is made in a temporary folder and removed.
+numpy's X.T @ X in float64 of as many rows, in blocks that stay in the processor's cache. Ours does both, and forms
+means, labels' sums and the group sums of three notions. Each side has a process of its own; memory is anonymous
+(RssAnon). The file is made in a temporary folder and removed.
 """
 
 from __future__ import annotations

@@ -119,8 +119,9 @@ def dask_fit(
 
     Rows are brought together by query, one partition per worker, in the order of their features, so that the model does
     not depend on how many workers there are, but for the rounding of sums (and XGBoost's bins of features that have
-    more than ``max_bin`` values). The groups themselves say where rows are pulled, not what features tell of them on other queries (`FairXGBRanker.fit` in memory does that), so that the
-    model is that of `fair_objective` given (relevance, groups, queries).
+    more than ``max_bin`` values). The groups themselves say where rows are pulled, not what features tell of them on
+    other queries (`FairXGBRanker.fit` in memory does that), so that the model is that of `fair_objective` given
+    (relevance, groups, queries).
 
     Parameters
     ----------

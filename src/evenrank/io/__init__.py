@@ -1,4 +1,4 @@
-"""Rows from files: `read` picks the format by the suffix, `scan` reads in parts, `write_whole` leaves no half a file."""
+"""Rows from files: `read` picks the format by the suffix, `scan` reads in parts, `write_whole` leaves no half file."""
 
 from __future__ import annotations
 
