@@ -23,7 +23,7 @@ from evenrank.io.parquet_footer import Footer
 
 PathLike = str | os.PathLike[str]
 # The float64 copy of a part's columns stays within so many bytes, unless one group of rows of a file is larger.
-PART_BYTES = 1 << 28
+PART_BYTES = 1 << 26
 STACK = 3  # user → scan → note_left_out
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
@@ -23,6 +27,7 @@ from evenrank.moments import Moments
 from evenrank.notions import NOTIONS, Cells, NotionLike, as_notion
 from evenrank.row_checks import Locate, checked_numbers, listed
 
+MOST_THREADS = 8
 RULE = "a finite number ≥ 0", "Drop the row or fill the value."
 
 
@@ -67,13 +72,15 @@ class Summing:
         parts += [self.columns.group if self.group_names else None, self.columns.sample_weight]
         return list(dict.fromkeys(name for name in (*parts, *self.features) if name is not None))
 
-    def moments(self, frames: Iterable[tuple[Locate, pl.DataFrame]]) -> Moments | None:
+    def moments(self, frames: Iterable[tuple[Locate, pl.DataFrame]], threads: int = 1) -> Moments | None:
         """Add up the moments of tables.
 
         Parameters
         ----------
         frames : iterable
             What says where a row is, and the rows; of whole queries where that is needed.
+        threads : int
+            How many tables are summed at a time; the sums do not depend on it.
 
         Returns
         -------
@@ -81,30 +88,36 @@ class Summing:
             The sums; None if there were no rows.
         """
         total: Moments | None = None
-        checked = False
-        shares = np.array(self.group_rows) / max(1, sum(self.group_rows)) if self.group_aware else None
-        for at, frame in frames:
-            if not frame.height:
-                continue
-            data = self._rows(frame, at)
-            if not checked and data.n_queries > 1:
-                refuse_pooled(self.notions, data)
-                checked = True
-            with np.errstate(over="ignore", invalid="ignore"):
-                part = Moments.of(
-                    data,
-                    self.notions,
-                    group_aware=self.group_aware,
-                    shares=shares,
-                    origin=None if total is None else total.origin,
-                    target=self.target,
-                    within=self.within,
-                )
-            # A missing or infinite value shows in the sums: to look for it in every row would cost another pass.
-            if not (np.isfinite(part.x).all() and np.isfinite(part.xx).all()):
-                refuse_odd_values(data, at)
-            total = part if total is None else total + part
+        for part in _in_turn(partial(self._part, _Once()), frames, threads):
+            if part is not None:
+                total = part if total is None else total + part
         return total
+
+    def _part(self, first: _Once, located: tuple[Locate, pl.DataFrame]) -> Moments | None:
+        """The moments of one table, about the origin of the first."""
+        at, frame = located
+        if not frame.height:
+            return None
+        data = self._rows(frame, at)
+        if not first.checked and data.n_queries > 1:
+            refuse_pooled(self.notions, data)
+            first.checked = True
+        shares = np.array(self.group_rows) / max(1, sum(self.group_rows)) if self.group_aware else None
+        with np.errstate(over="ignore", invalid="ignore"):
+            part = Moments.of(
+                data,
+                self.notions,
+                group_aware=self.group_aware,
+                shares=shares,
+                origin=first.origin,
+                target=self.target,
+                within=self.within,
+            )
+        first.origin = part.origin if first.origin is None else first.origin
+        # A missing or infinite value shows in the sums: to look for it in every row would cost another pass.
+        if not (np.isfinite(part.x).all() and np.isfinite(part.xx).all()):
+            refuse_odd_values(data, at)
+        return part
 
     def _rows(self, frame: pl.DataFrame, at: Locate) -> RankingData:
         """The rows as they are: only what sums do not show is checked."""
@@ -131,6 +144,33 @@ class Summing:
             relevance_threshold=columns.relevance_threshold,
             sample_weight=weight,
         )
+
+
+class _Once:
+    """What the first table settles for all: the origin of the sums, and that the notions are of rows or queries."""
+
+    def __init__(self) -> None:
+        self.origin: NDArray[np.float64] | None = None
+        self.checked = False
+
+
+def _in_turn(work: Callable[[Any], Any], parts: Iterable[Any], threads: int) -> Iterator[Any]:
+    """Results in the order of the parts, some of which are worked on at a time; the first comes before all others."""
+    parts = iter(parts)
+    for part in parts:
+        yield work(part)
+        break
+    if threads < 2:
+        yield from map(work, parts)
+        return
+    pending: deque[Any] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for part in parts:
+            pending.append(pool.submit(work, part))
+            if len(pending) > threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
 
 
 def _own(notion: NotionLike) -> bool:
@@ -263,7 +303,9 @@ def stream_moments(
         counts = count_groups(frame[group] for _, frame in files.frames([group]))
     names, rows = sorted_groups(counts)
     summing = asked(files.columns, files.feature_names, notions, group_aware, target, within, names, rows)
-    total = summing.moments(_located(files, summing))
+    # Each part on a thread of its own: products this narrow, split among threads, wait for each other.
+    with threadpool_limits(1):
+        total = summing.moments(_located(files, summing), threads=min(os.cpu_count() or 1, MOST_THREADS))
     assert total is not None
     return total
 
