@@ -129,9 +129,7 @@ class FairPull:
         self._last = gaps
 
 
-def _relative_errors(
-    contrast: Contrast, total: Callable[[NDArray[Any]], NDArray[Any]] | None
-) -> NDArray[np.float64]:
+def _relative_errors(contrast: Contrast, total: Callable[[NDArray[Any]], NDArray[Any]] | None) -> NDArray[np.float64]:
     """The standard error of each gap over the spread of the value, (J,); 0 for gaps within queries, which are many."""
     pairs = contrast.pairs
     if contrast.cell_weight.shape[1] > 1:
