@@ -45,6 +45,7 @@ class SummedContrast(Contrast):
         part = np.divide(own, all_rows, out=np.zeros_like(own), where=all_rows > 0)
         self.cells = local.cells.copy()
         self.cells.data = self.cells.data * np.repeat(part, counts)
+        self._rows = self.cells.T
         self.rounding = rounding(total(counts.astype(np.float64))).astype(np.float64)
         self.pairs = Pairs.of(self.cell_weight)
 
