@@ -20,7 +20,7 @@ LAYERS = [
     {"extras", "checks", "progress", "quiet", "threads", "wording", "rounding", "discounts"},
     {"row_checks", "labels", "categories", "frame_columns", "rows", "data", "ranking", "centering"},
     {"contrasts", "notions", "losses", "targets"},
-    {"measures", "design_columns", "moments"},
+    {"measures", "design_columns", "moment_sums", "moments"},
     {
         "group_table",
         "query_sums",

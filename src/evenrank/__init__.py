@@ -15,6 +15,8 @@ _NAMES = {
     "Contrast": "contrasts",
     "violation": "notions",
     "read": "io",
+    "scan": "io",
+    "RankingFiles": "io",
     "measure": "measures",
     "MeasureAt": "measures",
     "Measure": "measures",

@@ -39,7 +39,9 @@ from evenrank.experiment.examples import Titles as Titles
 from evenrank.experiment.select import select as select
 from evenrank.experiment.trials import Trial as Trial
 from evenrank.group_table import by_group as by_group
+from evenrank.io import RankingFiles as RankingFiles
 from evenrank.io import read as read
+from evenrank.io import scan as scan
 from evenrank.leaderboard.plan import BenchData as BenchData
 from evenrank.leaderboard.result import Standing as Standing
 from evenrank.linear.deltr import DELTR as DELTR

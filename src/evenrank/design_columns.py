@@ -64,7 +64,11 @@ def spread_of(variance: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArr
 
 
 def design_blocks(
-    data: RankingData, *, group_aware: bool = False, whole_queries: bool = False
+    data: RankingData,
+    *,
+    group_aware: bool = False,
+    shares: NDArray[np.float64] | None = None,
+    whole_queries: bool = False,
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """Yield blocks of rows as fresh float64 arrays.
 
@@ -72,6 +76,8 @@ def design_blocks(
     ----------
     data, group_aware
         As for `column_scale`.
+    shares : ndarray, optional
+        The groups' shares for rows of unknown group, (G,); by default those of ``data``.
     whole_queries : bool
         As for `RankingData.blocks`.
 
@@ -81,9 +87,11 @@ def design_blocks(
         Which rows, and their columns, (rows, d).
     """
     data.need_numbers("a linear ranker")
-    table = group_indicators(data.group, group_shares(data)) if group_aware else None
+    table = group_indicators(data.group, group_shares(data) if shares is None else shares) if group_aware else None
+    # Columns that stand together, as tables have them, stay so: turning them takes longer than all sums.
+    order: Any = "F" if data.features.flags.f_contiguous and not data.features.flags.c_contiguous else "C"
     for rows, block in data.blocks(whole_queries=whole_queries):
-        wide = np.empty((len(block), data.n_features + (0 if table is None else table.shape[1])))
+        wide = np.empty((len(block), data.n_features + (0 if table is None else table.shape[1])), order=order)
         wide[:, : data.n_features] = block
         if table is not None:
             wide[:, data.n_features :] = table[rows]

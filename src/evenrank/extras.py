@@ -12,6 +12,8 @@ EXTRA_OF = {
     "lightgbm": "lightgbm",
     "xgboost": "xgboost",
     "numba": "lightgbm",
+    "dask": "dask",
+    "distributed": "dask",
     "duckdb": "duckdb",
     "pyspark": "spark",
     "ir_measures": "ir_measures",

@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from evenrank.checks import choose
 from evenrank.contrasts import Pairs
 from evenrank.data import RankingData
-from evenrank.design_columns import design_blocks, feature_gaps, less_query_mean, spread_of
+from evenrank.design_columns import feature_gaps, spread_of
 from evenrank.errors import ConfigError, DataError
 from evenrank.labels import group_codes
+from evenrank.moment_sums import moment_sums
 from evenrank.notions import NOTIONS, Cells, Notion, NotionLike, as_notion, warn_empty
 from evenrank.rounding import rounding
 from evenrank.row_checks import listed
+
+SUMS = ("weight", "x", "xx", "xr", "r", "rr", "cell_weight", "cell_sum", "group_rows", "within_rr")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +57,16 @@ class Moments:
     cell_size : ndarray
         The sizes of all that was added to or taken from ``cell_sum``, summed, (strata, groups, d); rounding errors of
         ``cell_sum`` are in proportion to it.
+    group_rows : ndarray
+        The number of rows of each group, (G,), whatever their weights.
     target : str
         What the cells sum: the "score"'s features or, "centered", those less their query's mean.
+    group_aware : bool
+        Whether the last G − 1 features are the groups' indicator columns.
     within : ndarray or None
         Sums of x xᵀ and, last, of x r, with x less its query's weighted mean, (d, d + 1); None unless asked for.
+    within_rr : float
+        The sum of squares of the relevance less its query's weighted mean; 0 unless asked for.
 
     Examples
     --------
@@ -82,8 +91,11 @@ class Moments:
     cell_weight: NDArray[np.float64]
     cell_sum: NDArray[np.float64]
     cell_size: NDArray[np.float64]
+    group_rows: NDArray[np.int64]
     target: str = "score"
+    group_aware: bool = False
     within: NDArray[np.float64] | None = None
+    within_rr: float = 0.0
 
     @classmethod
     def of(
@@ -92,6 +104,7 @@ class Moments:
         notions: Sequence[NotionLike] | None = None,
         *,
         group_aware: bool = False,
+        shares: NDArray[np.float64] | None = None,
         origin: NDArray[np.float64] | None = None,
         target: str = "score",
         within: bool = False,
@@ -106,7 +119,10 @@ class Moments:
             By default the three named ones, or none for data with fewer than two groups.
         group_aware : bool
             Append an indicator column for every group but the first. A row of unknown group gets the groups' shares of
-            this data, so the moments of parts that have such rows are not quite those of the whole.
+            this data, so the moments of parts that have such rows are not quite those of the whole, unless ``shares``
+            gives those of the whole.
+        shares : ndarray, optional
+            The groups' shares for rows of unknown group, (G,).
         origin : ndarray, optional
             The point to measure from, (d,); None is the mean of the first block.
         target : str
@@ -125,64 +141,19 @@ class Moments:
         names = [item.notion.name for item in cells]
         if len(set(names)) < len(names):
             raise ConfigError(f"notions that are summed together must differ in name; got {listed(names)}.")
-        strata = np.concatenate([np.zeros((0, data.n_rows), bool), *(item.strata for item in cells)])
-        n_groups = data.n_groups
-        d = data.n_features + (max(n_groups - 1, 0) if group_aware else 0)
-        origin = np.zeros(d) if origin is None and data.n_rows == 0 else origin
-        x, xx, xr = np.zeros(d), np.zeros((d, d)), np.zeros(d)
-        weight, r, rr = 0.0, 0.0, 0.0
-        cell_weight = np.zeros(len(strata) * n_groups)
-        cell_sum = np.zeros((len(strata) * n_groups, d))
-        cell_size = np.zeros_like(cell_sum)
         centers = choose(target, ("score", "centered"), what="target of moments") == "centered"
-        inner = np.zeros((d, d + 1))
-        for rows, block in design_blocks(data, group_aware=group_aware, whole_queries=centers or within):
-            if origin is None:
-                origin = block.mean(axis=0)
-            block -= origin
-            relevance = data.relevance[rows]
-            row_weight = np.ones(len(block)) if data.sample_weight is None else data.sample_weight[rows]
-            weighted = block if data.sample_weight is None else block * row_weight[:, None]
-            weight += row_weight.sum()
-            r += float(row_weight @ relevance)
-            rr += float(row_weight @ relevance**2)
-            xx += weighted.T @ block
-            stratum, row = np.nonzero(strata[:, rows])
-            # One product gives every sum of x: over all rows, times the relevance, and in each cell.
-            member = np.zeros((2 + len(cell_weight), len(block)))
-            member[0], member[1] = row_weight, row_weight * relevance
-            member[2 + stratum * n_groups + data.group[rows][row], row] = row_weight[row]
-            cell_weight += member[2:].sum(axis=1)
-            sums = member @ block
-            x += sums[0]
-            xr += sums[1]
-            if within:
-                inside = less_query_mean(block, data, rows, row_weight)
-                inner += (inside * row_weight[:, None]).T @ np.column_stack([inside, relevance])
-            if centers:
-                block = less_query_mean(block, data, rows)
-                sums[2:] = member[2:] @ block
-            cell_sum += sums[2:]
-            cell_size += member[2:] @ np.abs(block, out=block)
-        assert origin is not None
+        sums = moment_sums(
+            data, cells, group_aware=group_aware, shares=shares, origin=origin, centers=centers, within=within
+        )
         return cls(
             n_rows=data.n_rows,
-            weight=weight,
-            origin=origin,
-            x=x,
-            xx=xx,
-            xr=xr,
-            r=r,
-            rr=rr,
             feature_names=data.feature_names + tuple(f"group {name!r}" for name in data.group_names[1:] if group_aware),
             notions=tuple(item.notion for item in cells),
             strata_of=tuple(len(item.strata) for item in cells),
             group_names=data.group_names,
-            cell_weight=cell_weight.reshape(len(strata), n_groups),
-            cell_sum=cell_sum.reshape(len(strata), n_groups, d),
-            cell_size=cell_size.reshape(len(strata), n_groups, d),
             target=target,
-            within=inner if within else None,
+            group_aware=group_aware,
+            **sums,
         )
 
     # ------------------------------------------------------------------ merging
@@ -214,10 +185,7 @@ class Moments:
         names = group_codes(labels, None, len(labels))[1]
         first = self._with_groups(names)
         second = other._with_groups(names).about(self.origin)
-        sums = {
-            name: getattr(first, name) + sign * getattr(second, name)
-            for name in ("weight", "x", "xx", "xr", "r", "rr", "cell_weight", "cell_sum")
-        }
+        sums = {name: getattr(first, name) + sign * getattr(second, name) for name in SUMS}
         sums["cell_size"] = first.cell_size + second.cell_size
         if first.within is not None and second.within is not None:
             sums["within"] = first.within + sign * second.within
@@ -271,7 +239,9 @@ class Moments:
         total = np.zeros((len(self.cell_sum), len(names), len(self.x)))
         size = np.zeros_like(total)
         weight[:, place], total[:, place], size[:, place] = self.cell_weight, self.cell_sum, self.cell_size
-        return replace(self, group_names=names, cell_weight=weight, cell_sum=total, cell_size=size)
+        rows = np.zeros(len(names), np.int64)
+        rows[place] = self.group_rows
+        return replace(self, group_names=names, cell_weight=weight, cell_sum=total, cell_size=size, group_rows=rows)
 
     # ------------------------------------------------------------------ reading
 

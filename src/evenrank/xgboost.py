@@ -18,6 +18,7 @@ from evenrank.boosting.ranker import FairBoosted
 from evenrank.boosting.rows import each_in_order, eval_rows, in_order
 from evenrank.boosting.rules import POINTWISE, xgboost_rule
 from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier
+from evenrank.boosting.xgboost_dask import dask_fit, dask_objective
 from evenrank.boosting.xgboost_json import checked_model, is_linear
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
@@ -30,7 +31,15 @@ from evenrank.row_checks import as_array
 xgboost = require("xgboost")
 require("numba")
 
-__all__ = ["FairXGBRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
+__all__ = [
+    "FairXGBRanker",
+    "dask_fit",
+    "dask_objective",
+    "fair_metric",
+    "fair_ndcg",
+    "fair_objective",
+    "train_scores",
+]
 
 NATIVE = "rank:ndcg"
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from evenrank.boosting.group_chances import BINNED_ROWS, BINS, LEAF_ROWS, LEAVES, RATE, RIDGE, TREES
 from evenrank.boosting.metrics import ConstrainedNDCG, EvaluationMetric
 from evenrank.boosting.objective import FairObjective, ObjectiveOnRows, fairness
+from evenrank.boosting.own_rows import refuse_other_rows
 from evenrank.boosting.rows import as_rows
 from evenrank.boosting.rules import lightgbm_rule
 from evenrank.errors import DataError
@@ -102,7 +103,9 @@ class fair_objective(ObjectiveOnRows):
         tuple of ndarray
             First and second derivatives, (n,) each.
         """
-        return self.objective(second if isinstance(second, np.ndarray) else first)
+        relevance, scores = (first, second) if isinstance(second, np.ndarray) else (second.get_label(), first)
+        refuse_other_rows(self.objective.data, relevance, "lightgbm")
+        return self.objective(scores)
 
 
 class fair_metric(TopViolation):

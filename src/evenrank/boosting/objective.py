@@ -103,7 +103,7 @@ class FairObjective:
         if self.alpha > 0:
             contrast = bind(spec.notion, data, scope=spec.scope, training=True)
             known = None if chances is None else known_contrast(contrast, data, spec, chances)
-            self.pull = FairPull(contrast, _bound(spec, data.query_ptr), known)
+            self.pull = FairPull(contrast, bound_target(spec, data.query_ptr), known)
         self.offsets: list[NDArray[np.float64]] = []
         self.rounds, self.from_zero = 0, True
         self.scores: NDArray[np.float64] | None = None
@@ -193,7 +193,8 @@ def group_sums(data: RankingData) -> Any:
     return csr_array((np.ones(len(rows)), (data.group[rows], rows)), shape=(data.n_groups, data.n_rows))
 
 
-def _bound(spec: FairnessSpec, query_ptr: NDArray[np.int64]) -> BoundTarget:
+def bound_target(spec: FairnessSpec, query_ptr: NDArray[np.int64]) -> BoundTarget:
+    """Bind the value that is evened out to lists, (q + 1,) bounds, as boosted rankers soften it."""
     temperature = TEMPERATURE if spec.temperature is None and spec.target == "topk" else spec.temperature
     plain = bind_target(spec.target, query_ptr, k=spec.k, temperature=temperature, floor=FLOOR)
     if spec.target != "topk":

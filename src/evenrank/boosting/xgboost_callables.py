@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from evenrank.boosting.group_chances import BINS, LEAF_ROWS, LEAVES, RATE, RIDGE, TREES
 from evenrank.boosting.metrics import ConstrainedNDCG
 from evenrank.boosting.objective import ObjectiveOnRows, fairness
+from evenrank.boosting.own_rows import refuse_other_rows
 from evenrank.boosting.rows import as_rows
 from evenrank.boosting.rules import xgboost_rule
 from evenrank.extras import require
@@ -60,6 +61,7 @@ class fair_objective(ObjectiveOnRows):
 
     def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Give first and second derivatives, (n,) each, for scores (n,); ``rows`` is XGBoost's DMatrix."""
+        refuse_other_rows(self.objective.data, rows.get_label(), "xgboost")
         return self.objective(scores)
 
 

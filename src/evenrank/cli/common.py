@@ -39,7 +39,7 @@ def read_rows(file: list[Path], advice: Mapping[str, str] = MappingProxyType({})
     try:
         return read(file, **settings)
     except MissingColumn as error:
-        raise _with_advice(error, advice) from None
+        raise with_advice(error, advice) from None
 
 
 def read_labelled_rows(
@@ -52,10 +52,11 @@ def read_labelled_rows(
     try:
         return read_with_labels(file, labels, **settings)
     except MissingColumn as error:
-        raise _with_advice(error, advice) from None
+        raise with_advice(error, advice) from None
 
 
-def _with_advice(error: MissingColumn, advice: Mapping[str, str]) -> DataError:
+def with_advice(error: MissingColumn, advice: Mapping[str, str]) -> DataError:
+    """Make the error for a missing column, with advice in the command line's own terms."""
     return DataError(f"{error.fact} {advice.get(error.role, f'Name the right column with --{error.role}.')}")
 
 
@@ -87,7 +88,7 @@ def read_ranked_rows(
             return read(file, **settings), settings["relevance"] is not None
         except MissingColumn as error:
             if error.role not in optional or settings[error.role] is None:
-                raise _with_advice(error, advice) from None
+                raise with_advice(error, advice) from None
             settings[error.role] = None
 
 

@@ -51,6 +51,13 @@ File = Annotated[
     list[Path],
     typer.Argument(help="The rows: .csv .tsv .jsonl .parquet .letor/.txt/.svm; several files are parts of one."),
 ]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        help="memory, or stream: Parquet files, folders or patterns read part by part.  [default: stream what is too "
+        "large for memory]"
+    ),
+]
 InputFormat = Annotated[
     str | None,
     typer.Option("--input-format", help=f"Format of the file, if its name does not say: {', '.join(FORMATS)}."),

@@ -11,7 +11,7 @@ import typer
 
 import evenrank as er
 from evenrank.checks import choose
-from evenrank.cli import common, options, show
+from evenrank.cli import common, options, show, streaming
 from evenrank.cli.guard import Output
 from evenrank.errors import ConfigError, one_line
 from evenrank.io.files import write_whole
@@ -88,6 +88,7 @@ def rank(
         str | None, typer.Option(help="Column of the relevance, carried along ('relevance' if there is one).")
     ] = None,
     group: Annotated[str | None, typer.Option(help="Column of the group ('group' if there is one).")] = None,
+    engine: options.Engine = None,
     input_format: options.InputFormat = None,
     header: options.Header = True,
     as_json: options.Json = False,
@@ -117,21 +118,29 @@ def rank(
     by_group = reranker is not None and reranker.sees.group_at_serving
     wanted, categorical = ((score or "score",), ()) if ranker is None else model_columns(ranker)
     aware = getattr(ranker, "group_offset_", None) is not None or getattr(ranker, "needs_groups", False)
-    data, has_relevance = common.read_ranked_rows(
-        file,
-        {"features": f"{model} was trained with it: rank rows that have the {len(wanted)} features."},
-        optional=[
+    file, stream = streaming.settled(file, engine, input_format=input_format)
+    advice = {"features": f"{model} was trained with it: rank rows that have the {len(wanted)} features."}
+    columns: dict[str, Any] = {
+        "optional": [
             *(["relevance"] if relevance is None else []),
             *(["group"] if group is None and not aware and not by_group else []),
         ],
-        query=query,
-        item=item,
-        relevance=relevance or "relevance",
-        group=group or "group",
+        "query": query,
+        "item": item,
+        "relevance": relevance or "relevance",
+        "group": group or "group",
         **({"score": score} if ranker is None else {"features": wanted, "categorical": categorical}),
-        format=input_format,
-        header=header,
-    )
+    }
+    if stream:
+        if reranker is not None:
+            raise ConfigError(
+                f"--method {method} looks at all rows, which must be in memory. Rank part by part with a model of "
+                "evenrank train --method offset, or allow more memory."
+            )
+        rows = streaming.scanned(file, advice, **columns)
+        streaming.write_ranked(rows, ranker, top=top, out=out, model=None if score else str(model), as_json=as_json)
+        return
+    data, has_relevance = common.read_ranked_rows(file, advice, format=input_format, header=header, **columns)
     with quiet():
         scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)
     if reranker is not None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from evenrank.checks import choose
-from evenrank.cli import common, options, show
+from evenrank.cli import common, options, show, streaming
 from evenrank.cli.guard import Output
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
@@ -97,6 +97,7 @@ def train(
     sample_weight: options.SampleWeight = None,
     threshold: options.Threshold = 1.0,
     k: options.Ks = "1,3,5,10",
+    engine: options.Engine = None,
     input_format: options.InputFormat = None,
     header: options.Header = True,
     as_json: options.Json = False,
@@ -126,21 +127,29 @@ def train(
     extra_settings = options.settings(settings or [])
     if (base or trained).extra:
         require((base or trained).extra)
-    data = common.read_rows(
-        file,
-        {} if score is None else {"features": "Name the column of the scores with --score."},
-        query=query,
-        item=item,
-        relevance=relevance,
-        group=group,
-        features=options.names(features) if score is None else [score],
-        ignore=options.several(ignore),
-        categorical=options.several(categorical),
-        sample_weight=sample_weight,
-        relevance_threshold=threshold,
-        format=input_format,
-        header=header,
-    )
+    file, stream = streaming.settled(file, engine, input_format=input_format)
+    advice = {} if score is None else {"features": "Name the column of the scores with --score."}
+    columns: dict[str, Any] = {
+        "query": query,
+        "item": item,
+        "relevance": relevance,
+        "group": group,
+        "features": options.names(features) if score is None else [score],
+        "ignore": options.several(ignore),
+        "categorical": options.several(categorical),
+        "sample_weight": sample_weight,
+        "relevance_threshold": threshold,
+    }
+    if stream:
+        if base is not None or extra_settings:
+            raise ConfigError(
+                f"--method {trained.name} needs the rows in memory; --engine stream trains linear rankers by --alpha."
+            )
+        rows = streaming.scanned(file, advice, **columns)
+        given = chosen | {"relevance_threshold": threshold}
+        streaming.train_files(rows, trained, given, out, before=before, as_json=as_json)
+        return
+    data = common.read_rows(file, advice, format=input_format, header=header, **columns)
     if alpha != 0 or group_aware or max_violation is not None:
         common.need_groups(data, file, "Name the group column with --group, or train without groups with --alpha 0.")
     if protected is not None:

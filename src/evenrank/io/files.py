@@ -207,7 +207,7 @@ def _replace(target: Path, data: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(temporary, _mode(target))
+        os.chmod(temporary, mode_of(target))
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -215,8 +215,8 @@ def _replace(target: Path, data: bytes) -> None:
         raise
 
 
-def _mode(target: Path) -> int:
-    """The permissions an ordinary write would leave: those of the old file, or what the umask allows."""
+def mode_of(target: Path) -> int:
+    """Find the permissions an ordinary write would leave: those of the old file, or what the umask allows."""
     if target.exists():
         return target.stat().st_mode & 0o7777
     mask = os.umask(0)

@@ -40,7 +40,7 @@ def read_parquet(paths: Sequence[Path], columns: Columns) -> RankingData:
         The caller's choice of columns.
     """
     columns.refuse_trec("a table")
-    footers = [_footer(path) for path in paths]
+    footers = [checked_footer(path) for path in paths]
     chosen = plan(footers[0].names, columns, str(paths[0]))
     _refuse_bombs(paths, footers, chosen.needed)
     frames = [_load(path, footer, chosen.needed) for path, footer in zip(paths, footers, strict=True)]
@@ -58,7 +58,8 @@ def read_parquet(paths: Sequence[Path], columns: Columns) -> RankingData:
     return assemble(frame, chosen, columns, at)
 
 
-def _footer(path: Path) -> Footer:
+def checked_footer(path: Path) -> Footer:
+    """Read what a file says of itself; a DataError in one line where that cannot be."""
     try:
         footer = read_footer(path)
     except OSError as error:
@@ -85,12 +86,19 @@ def _refuse_bombs(paths: Sequence[Path], footers: Sequence[Footer], needed: Sequ
         raise too_large(str(paths[0]), f"{n} rows unpack to", unpacked, limit)
 
 
-def _load(path: Path, footer: Footer, needed: Sequence[str]) -> pl.DataFrame:
+def checked_pages(path: Path, footer: Footer, needed: Sequence[str]) -> None:
+    """Refuse pages of the needed columns whose heads say what cannot be."""
     try:
         refuse_odd_pages(path, [chunk for chunk in footer.chunks if chunk.column in needed])
+    except OSError as error:
+        raise unreadable(path, error) from None
     except BadParquet as error:
         raise _damaged(path, str(error)) from None
-    return _tried(path, lambda: pl.read_parquet(path, columns=list(needed), **PLAIN))
+
+
+def _load(path: Path, footer: Footer, needed: Sequence[str]) -> pl.DataFrame:
+    checked_pages(path, footer, needed)
+    return tried(path, lambda: pl.read_parquet(path, columns=list(needed), **PLAIN))
 
 
 def _damaged(path: Path, reason: str) -> DataError:
@@ -101,8 +109,8 @@ def _damaged(path: Path, reason: str) -> DataError:
     )
 
 
-def _tried(path: Path, load: Callable[[], T]) -> T:
-    """What ``load`` gives, or the error in one line: the library's panics come with pages of their own."""
+def tried(path: Path, load: Callable[[], T]) -> T:
+    """Give what ``load`` gives, or the error in one line: the library's panics come with pages of their own."""
     try:
         with path.open("rb"), _quiet():
             return load()

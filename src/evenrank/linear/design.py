@@ -61,11 +61,29 @@ class Design:
         self.target = "centered" if target == "centered" and scope == "amortized" else "score"
         self.data = groupings[0]
         self.scope, self.across, self.group_aware = scope, across, group_aware
+        self.n_features = self.data.n_features
         columns = self.data.n_features + (self.data.n_groups - 1 if group_aware else 0)
-        self.center, self.spread, penalised = np.zeros(columns), np.ones(columns), np.full(columns, ridge)
+        center, spread = np.zeros(columns), np.ones(columns)
         if scale is not None or any_units:
             source = self.data.parent if scale == "dataset" and self.data.parent is not None else self.data
-            center, self.spread = column_scale(source, group_aware=group_aware)
+            center, spread = column_scale(source, group_aware=group_aware)
+        self._scale(center, spread, scale, ridge, fit_intercept=fit_intercept, any_units=any_units)
+
+    def _scale(
+        self,
+        center: NDArray[np.float64],
+        spread: NDArray[np.float64],
+        scale: str | None,
+        ridge: float,
+        *,
+        fit_intercept: bool,
+        any_units: bool,
+    ) -> None:
+        """Settle what the columns, of this mean and deviation, are measured in, and their ridge."""
+        columns = len(center)
+        self.center, self.spread, penalised = np.zeros(columns), np.ones(columns), np.full(columns, ridge)
+        if scale is not None or any_units:
+            self.spread = spread
             self.center = center if scale is not None or fit_intercept else self.center
         if scale is None and any_units:
             # The minimiser does not depend on the units, but its digits do; the ridge keeps the caller's units.
@@ -91,11 +109,12 @@ class Design:
             nothing = np.zeros(0, np.int64)
             return [Term(np.zeros((0, self.width)), Pairs(nothing, nothing, np.zeros(0), nothing, "mean", (), 0.0))]
         out = []
-        for grouping, moments in zip(self.groupings, self.moments, strict=True):
+        for number, moments in enumerate(self.moments):
             for notion in self.notions:
                 if self.scope == "amortized":
                     rows, pairs = moments.contrasts(notion, across=self.across)
                 else:
+                    grouping = self.groupings[number]
                     contrast = bind(notion, grouping, scope=self.scope, across=self.across, training=True)
                     rows, pairs = contrast_rows(contrast, grouping, group_aware=self.group_aware), contrast.pairs
                 padded = np.zeros((len(rows), self.width))
@@ -176,7 +195,7 @@ class Design:
 
     def in_own_units(self, theta: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
         """Give coefficients (models, d), intercepts (models,) and, if group-aware, the groups' offsets (models, G)."""
-        d, columns = self.data.n_features, len(self.spread)
+        d, columns = self.n_features, len(self.spread)
         coef = theta[:, :columns] / self.spread
         intercept = (theta[:, columns] if self.width > columns else 0.0) - coef @ self.center
         offset = np.hstack([np.zeros((len(theta), 1)), coef[:, d:]]) if self.group_aware else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,15 +14,22 @@ from evenrank.data import RankingData
 from evenrank.design_columns import group_shares
 from evenrank.errors import ConfigError, DataError
 from evenrank.linear import gd, sgd
+from evenrank.linear.asked import same_rows, several_notions
 from evenrank.linear.descent import Penalised, Penalty
 from evenrank.linear.design import Design
 from evenrank.linear.exact import Solution, Whitened, exact, vanishing_strength
+from evenrank.linear.moment_design import MomentDesign, is_summed, refuse_rows, summed_rows
 from evenrank.linear.scores import linear_scores
 from evenrank.linear.strengths import checked_strengths
 from evenrank.losses import LOSSES
+from evenrank.moments import Moments
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.progress import Progress
+from evenrank.row_checks import listed
 from evenrank.targets import TARGETS, bind_target
+
+if TYPE_CHECKING:
+    from evenrank.io.row_files import RankingFiles
 
 SOLVERS = ("exact", "gd", "sgd")
 SCALES = ("train", "dataset", None)
@@ -60,6 +67,8 @@ class FairnessPath:
         within a query at 0, which may tie two rows, and 0 (as they come) for all other models.
     problems : tuple
         The whitened problem of each grouping and notion, for `alpha_star`.
+    options : dict
+        The options of training that a ranker keeps, for `ranker`.
     """
 
     coef: NDArray[np.float64]
@@ -75,6 +84,7 @@ class FairnessPath:
     steps: int = 0
     resolution: NDArray[np.float64] | None = None
     problems: tuple[tuple[Whitened, NDArray[np.float64]], ...] = field(default=(), repr=False)
+    options: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.alphas)
@@ -87,6 +97,39 @@ class FairnessPath:
                 "alpha_star is known for solver='exact', loss='squared' or 'pairwise', and a strength above 0 only."
             )
         return np.array([vanishing_strength(white, weight) for white, weight in self.problems])
+
+    def ranker(self, alpha: float | None = None, notion: NotionLike | None = None) -> Any:
+        """Give one model as a ranker, which can be saved.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            Its strength, one of ``alphas``; needed where there are several.
+        notion : str, optional
+            Its notion; needed where there are several.
+
+        Returns
+        -------
+        FairLinearRanker
+            The ranker; its ``violation_`` is NaN, since no rows are ranked.
+        """
+        from evenrank.linear.ranker import FairLinearRanker
+
+        good = np.ones(len(self), bool) if alpha is None else np.asarray(self.alphas == alpha)
+        if notion is not None:
+            good &= np.array([name == as_notion(notion).name for name in self.notions])
+        if good.sum() != 1:
+            asked = f"alpha={alpha!r}" + ("" if notion is None else f", notion={notion!r}")
+            shown = listed([f"{a:g}" for a in np.unique(self.alphas)])
+            raise ConfigError(
+                f"a path gives one ranker at a time; {asked} names {good.sum()} of {len(self)} models. "
+                f"Its strengths are {shown}, its notions {listed(list(dict.fromkeys(self.notions)))}."
+            )
+        chosen = int(np.argmax(good))
+        options = {**self.options, "alpha": float(self.alphas[chosen]), "notion": self.notions[chosen]}
+        ranker = FairLinearRanker(**options)._take(self, chosen)
+        ranker._remember_features(self.feature_names)
+        return ranker
 
     def scores(self, data: RankingData) -> NDArray[np.float64]:
         """Score rows with every model.
@@ -105,7 +148,7 @@ class FairnessPath:
 
 
 def fairness_path(
-    train: RankingData | Sequence[RankingData],
+    train: RankingData | Sequence[RankingData] | Moments | RankingFiles,
     notion: NotionLike | Sequence[str | Notion] = "equal_opportunity",
     alphas: ArrayLike | None = None,
     solver: str = "exact",
@@ -132,8 +175,10 @@ def fairness_path(
 
     Parameters
     ----------
-    train : RankingData or sequence of RankingData
-        The data, or several groupings of the same rows (`RankingData.with_group`), which train together.
+    train : RankingData, sequence of RankingData, Moments or RankingFiles
+        The data, or several groupings of the same rows (`RankingData.with_group`), which train together. `Moments`, or
+        files of any size (`evenrank.scan`), train with the solvers exact and gd, the losses squared and pairwise, the
+        pooled scope and the targets score and centered.
     notion : str, Notion, callable, row masks or sequence of str
         One notion, or a list of names, which train together.
     alphas : array-like, optional
@@ -189,14 +234,15 @@ def fairness_path(
     >>> er.violation(path.scores(data), data, "demographic_parity").round(3).tolist()
     [0.097, 0.049, 0.0]
     """
-    groupings = [train] if isinstance(train, RankingData) else list(train)
-    data = _same_rows(groupings)
-    notions = [as_notion(item) for item in (_names(notion) or [notion])]
+    groupings = [] if is_summed(train) else same_rows(train)  # type: ignore[arg-type]
+    notions = [as_notion(item) for item in (several_notions(notion) or [notion])]
     strengths = checked_strengths(alphas)
     choose(solver, SOLVERS, what="solver")
     choose(scope, SCOPES, what="scope")
     choose(loss, LOSSES, what="loss")
-    bound = bind_target(choose(target, TARGETS, what="target"), data.query_ptr, k=k)
+    choose(target, TARGETS, what="target")
+    if is_summed(train):
+        refuse_rows(solver=solver, scope=scope, target=target, loss=loss)
     if not TARGETS[target].linear and solver != "gd":
         raise ConfigError(
             f"target={target!r} trains with solver='gd'; solver={solver!r} takes target='score' or 'centered'."
@@ -208,13 +254,6 @@ def fairness_path(
         raise ConfigError("across='max' trains with solver='gd' or 'sgd'; the exact solver takes across='mean'.")
     if relative and not (solver == "exact" and LOSSES[loss].quadratic):
         raise ConfigError("relative strengths need solver='exact' and loss='squared' or 'pairwise'.")
-    if group_aware and (not data.n_groups or len(groupings) > 1):
-        raise ConfigError(
-            f"group_aware needs data with one grouping; got {len(groupings) if data.n_groups else 'none'}."
-        )
-    data.need_numbers("a linear ranker")
-    if data.n_features == 0:
-        raise DataError("training needs at least one feature; the data has none.")
     counts = {"max_iter": max_iter, "epochs": epochs, "batch_queries": batch_queries, "batch_items": batch_items}
     for name, value in counts.items():
         if not (name == "batch_items" and value is None):
@@ -224,22 +263,36 @@ def fairness_path(
     check_number(rate, "learning_rate", above=0)
 
     penalised = bool(strengths.any())
-    if penalised or group_aware:
-        for grouping in groupings:
-            grouping.need_labels("training")
-    design = Design(
-        groupings,
-        notions if penalised else [],
-        scope=scope,
-        across=across,
-        scale=scale,
-        ridge=ridge,
-        fit_intercept=fit_intercept,
-        group_aware=group_aware,
-        any_units=solver == "exact",
-        target=target,
-        within=LOSSES[loss].within,
-    )
+    scaling: dict[str, Any] = {
+        "across": across,
+        "scale": scale,
+        "ridge": ridge,
+        "fit_intercept": fit_intercept,
+        "any_units": solver == "exact",
+        "target": target,
+        "within": LOSSES[loss].within,
+    }
+    design: Design
+    if is_summed(train):
+        moments = summed_rows(train, notions if penalised else [], group_aware=group_aware, **scaling)
+        design = MomentDesign(moments, notions if penalised else [], **scaling)
+        features, groups = moments.feature_names[: design.n_features], moments.group_names
+        shares = moments.group_rows / max(1, moments.group_rows.sum())
+    else:
+        data = groupings[0]
+        if group_aware and (not data.n_groups or len(groupings) > 1):
+            raise ConfigError(
+                f"group_aware needs data with one grouping; got {len(groupings) if data.n_groups else 'none'}."
+            )
+        data.need_numbers("a linear ranker")
+        if penalised or group_aware:
+            for grouping in groupings:
+                grouping.need_labels("training")
+        options: dict[str, Any] = {"scope": scope, "group_aware": group_aware, **scaling}
+        design = Design(groupings, notions if penalised else [], **options)
+        features, groups, shares = data.feature_names, data.group_names, group_shares(data)
+    if not features:
+        raise DataError("training needs at least one feature; the data has none.")
     if solver == "exact":
         solved = exact(design, LOSSES[loss], strengths, relative=relative, progress=progress)
     elif solver == "gd":
@@ -247,6 +300,7 @@ def fairness_path(
         if TARGETS[target].linear or not penalised:
             penalty = Penalty(design.terms(), strengths)
         else:
+            bound = bind_target(target, groupings[0].query_ptr, k=k)
             penalty = design.target_penalty(bound, strengths, LOSSES[loss])
         solved = gd.train(design, LOSSES[loss], penalty, rate, max_iter, progress)
     else:
@@ -259,35 +313,31 @@ def fairness_path(
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise DataError("training gave weights that are not finite: features or relevance are too large. Rescale them.")
     # Where nothing is penalised, one solution serves every grouping and notion.
-    copies = 1 if penalised else len(groupings) * len(notions)
+    copies = 1 if penalised else max(1, len(groupings)) * len(notions)
     return FairnessPath(
         coef=np.tile(coef, (copies, 1)),
         intercept=np.tile(intercept, copies),
         alphas=np.tile(solved.alphas, copies),
-        notions=tuple(item.name for _ in groupings for item in notions for _ in strengths),
-        feature_names=data.feature_names,
-        group_names=data.group_names,
+        notions=tuple(item.name for _ in range(max(1, len(groupings))) for item in notions for _ in strengths),
+        feature_names=features,
+        group_names=groups,
         residual=np.tile(solved.residual, copies),
         multipliers=solved.multipliers,
         group_offset=None if offset is None else np.tile(offset, (copies, 1)),
-        shares=group_shares(data) if group_aware else None,
+        shares=shares if group_aware else None,
         steps=solved.steps,
         resolution=None if solved.resolution is None else np.tile(solved.resolution, copies),
         problems=solved.problems if penalised else (),
+        options={
+            "solver": solver,
+            "scope": scope,
+            "group_aware": group_aware,
+            "target": target,
+            "k": k,
+            "loss": loss,
+            "ridge": ridge,
+            "scale": scale,
+            "fit_intercept": fit_intercept,
+            "across": across,
+        },
     )
-
-
-def _names(notion: Any) -> list[Any]:
-    """The notions of a list of them; [] if it is one notion (which may itself be a list of row masks)."""
-    several = isinstance(notion, list | tuple) and len(notion) and isinstance(notion[0], str | Notion)
-    return list(notion) if several else []
-
-
-def _same_rows(groupings: list[RankingData]) -> RankingData:
-    if not groupings or not all(isinstance(item, RankingData) for item in groupings):
-        raise DataError(
-            "train must be a RankingData or a list of groupings of one; build it with RankingData.from_arrays."
-        )
-    if any(item.features is not groupings[0].features for item in groupings):
-        raise DataError("groupings that train together must share their rows; make them with RankingData.with_group.")
-    return groupings[0]

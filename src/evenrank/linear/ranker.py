@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.data import RankingData
+from evenrank.errors import ConfigError
 from evenrank.linear.base import LinearRanker
 from evenrank.linear.descent import Diverged
+from evenrank.linear.moment_design import is_summed
 from evenrank.linear.path import GD_STEPS, FairnessPath, fairness_path
 from evenrank.linear.strengths import strength_grid
 from evenrank.losses import LOSSES
+from evenrank.moments import Moments
 from evenrank.progress import bar
 from evenrank.rankers.base import seed_of
 from evenrank.rankers.search import weakest_within
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import top_violation
+
+if TYPE_CHECKING:
+    from evenrank.io.row_files import RankingFiles
 
 
 class FairLinearRanker(LinearRanker):
@@ -73,7 +79,7 @@ class FairLinearRanker(LinearRanker):
     alpha_ : float
         The strength of this model.
     violation_ : float
-        The gap of the top k on the training rows; NaN without groups.
+        The gap of the top k on the training rows; NaN without groups, and where moments or files were trained on.
     n_iter_ : int
         The number of steps (gd) or batches (sgd).
     feature_names_, group_names_ : tuple
@@ -160,8 +166,9 @@ class FairLinearRanker(LinearRanker):
 
         Parameters
         ----------
-        X : array, frame or RankingData
-            The rows, (n, d). A `RankingData` brings y, the queries and the weights with it.
+        X : array, frame, RankingData, Moments or RankingFiles
+            The rows, (n, d). A `RankingData` brings y, the queries and the weights with it; so do `Moments` and files
+            of any size (`evenrank.scan`), see `fairness_path` on what trains from them.
         y : array-like, optional
             Relevance, (n,).
         qid : array-like, optional
@@ -177,8 +184,12 @@ class FairLinearRanker(LinearRanker):
             The trained ranker itself.
         """
         spec = FairnessSpec.of(self)
-        data = self._checked_rows(X, y, qid, sensitive_features, sample_weight)
-        spec.check_groups(data, group_aware=self.group_aware)
+        data: RankingData | Moments | RankingFiles
+        if is_summed(X):
+            data = self._summed(X, spec, (y, qid, sensitive_features, sample_weight))
+        else:
+            data = self._checked_rows(X, y, qid, sensitive_features, sample_weight)
+            spec.check_groups(data, group_aware=self.group_aware)
         seed = seed_of(self.random_state)
         with bar(f"{type(self).__name__} ({self.solver})", show=self.verbose) as progress:
 
@@ -206,21 +217,44 @@ class FairLinearRanker(LinearRanker):
                     progress=progress,
                 )
 
-            if spec.bounded:
+            if spec.bounded and isinstance(data, RankingData):
                 path, chosen = self._within(spec, train, data)
             else:
                 path, chosen = train([self.alpha]), 0
+        self._take(path, chosen)
+        if isinstance(data, RankingData):
+            self.violation_ = top_violation(self._scores(data), data, spec, across=self.across)
+        else:
+            self._remember_features(path.feature_names)
+        return self
+
+    def _take(self, path: FairnessPath, chosen: int) -> Self:
+        """Become one model of a path."""
         self.alpha_ = float(path.alphas[chosen])
         self.coef_ = path.coef[chosen]
         self.intercept_ = float(path.intercept[chosen])
         self.n_iter_ = path.steps or 1
-        self.feature_names_ = data.feature_names
-        self.group_names_ = data.group_names
+        self.feature_names_ = path.feature_names
+        self.group_names_ = path.group_names
         self.group_offset_ = None if path.group_offset is None else path.group_offset[chosen]
         self.group_shares_ = path.shares
         self.resolution_ = 0.0 if path.resolution is None else float(path.resolution[chosen])
-        self.violation_ = top_violation(self._scores(data), data, spec, across=self.across)
+        self.violation_ = float("nan")
         return self
+
+    def _summed(self, X: Moments | RankingFiles, spec: FairnessSpec, given: tuple[Any, ...]) -> Moments | RankingFiles:
+        """Moments or files as they are, where nothing is asked that needs the rows in memory."""
+        if any(part is not None for part in given):
+            raise ConfigError("files and moments bring relevance, queries, groups and weights; leave them out.")
+        if spec.bounded:
+            raise ConfigError(
+                "max_violation ranks the training rows, which files and moments do not hold. Train several strengths "
+                "with er.fairness_path, rank with each, and take the weakest whose audit is within it."
+            )
+        if self.impute is not None:
+            raise ConfigError("impute needs the rows in memory. Fill missing values in the files, or use er.read.")
+        self.imputer_ = None
+        return X
 
     def _within(
         self, spec: FairnessSpec, train: Callable[[ArrayLike], FairnessPath], data: RankingData

@@ -49,12 +49,12 @@ def parts_beyond_chance(
         if stratum not in weights.by_query:
             rows = np.flatnonzero((data.group >= 0) & (weights.share[stratum] > 0))
             share = weights.share[stratum, rows] * weights.weight[rows]
-            weights.by_query[stratum] = _by_query(data.query_of_row[rows], data.group[rows], share, groups, queries)
+            weights.by_query[stratum] = by_query(data.query_of_row[rows], data.group[rows], share, groups, queries)
         sizes = weights.by_query[stratum]
         inside = np.flatnonzero((top.rows.cell >= 0) & (top.weight[stratum] > 0))
         for chosen in selected:
             counted = top.weight[stratum, inside] * chosen[inside]
-            sums = _by_query(top.rows.query[inside], top.rows.cell[inside], counted, groups, queries)
+            sums = by_query(top.rows.query[inside], top.rows.cell[inside], counted, groups, queries)
             gap, spread = _gap_of_each(sums, sizes, total)
             squares, variance = squares + gap**2, variance + spread * queries / (queries - 1)
     certain = variance <= ROUNDING * squares
@@ -64,10 +64,8 @@ def parts_beyond_chance(
 Tables = list[NDArray[np.float64]]
 
 
-def _by_query(
-    query: NDArray[Any], group: NDArray[Any], value: NDArray[np.float64], groups: int, queries: int
-) -> Tables:
-    """Sums of each group by query, (queries,) each, and last those of all groups."""
+def by_query(query: NDArray[Any], group: NDArray[Any], value: NDArray[np.float64], groups: int, queries: int) -> Tables:
+    """Give the sums of each group by query, (queries,) each, and last those of all groups."""
     tables = []
     for code in range(groups):
         mine = group == code

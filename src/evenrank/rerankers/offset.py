@@ -20,8 +20,9 @@ from evenrank.rerankers.base import ScoreReranker, Settled, one_column
 from evenrank.rerankers.beyond_chance import parts_beyond_chance
 from evenrank.rerankers.chances import RowWeights, chance_of_rows, expected_weights
 from evenrank.rerankers.moving import SAME
-from evenrank.rerankers.offset_file import chosen_content, read_chosen, read_cut_offs
+from evenrank.rerankers.offset_file import chosen_content, read_chosen, read_cut_offs, warn_unchanged
 from evenrank.rerankers.offset_search import search
+from evenrank.rerankers.reduced_lists import ReducedLists
 from evenrank.rerankers.scored_lists import ScoredLists, is_sentinel
 from evenrank.row_checks import listed
 
@@ -119,17 +120,10 @@ class GroupOffset(ScoreReranker):
         """
         self._need_groups(data, 2)
         self.fit_lists(ScoredLists.of(scores, data))
-        if self.gap_before_ > SAME and not (self._change.any() and self._most):
-            lists = "list" if data.n_queries == 1 else "lists"
-            gap = f"the {as_notion(self.notion).name} gap of {self.gap_before_:.3g} in {data.n_queries:,} {lists}"
-            fact = f"{gap} is no more than chance; all offsets are 0. Fit on more lists, or with shrink=False."
-            if self._change.any():
-                fact = f"{gap} stays: what shrink and max_ndcg_loss leave of the offsets would not lower it; all are 0."
-            if self.shrink or self._change.any():
-                warnings.warn(fact, DataWarning, stacklevel=2)
+        warn_unchanged(self, data.n_queries, stacklevel=3)
         return self
 
-    def fit_lists(self, lists: ScoredLists) -> Self:
+    def fit_lists(self, lists: ScoredLists | ReducedLists) -> Self:
         """Choose the offsets as `fit` does, on scores that several re-rankers share.
 
         Parameters
@@ -283,7 +277,7 @@ class GroupOffset(ScoreReranker):
 
     def _choose(
         self,
-        lists: ScoredLists,
+        lists: ScoredLists | ReducedLists,
         weights: RowWeights,
         start: NDArray[np.float64],
         free: NDArray[np.bool_] | None = None,
@@ -297,6 +291,8 @@ class GroupOffset(ScoreReranker):
         if self.shrink and free is None and self._change.any():
             self._change = self._change * parts_beyond_chance(top, weights, lists.data, start)
         if self.max_ndcg_loss is not None:
+            if not isinstance(lists, ScoredLists):
+                raise ConfigError("max_ndcg_loss needs all rows in memory. Fit there, or use a smaller strength.")
             self._most = self._allowed(lists, labelled=free is None)
         self.gap_before_ = top.gamma(start)
         # A part of the way to the smallest gap may have a larger one than where it begins.

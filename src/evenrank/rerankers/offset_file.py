@@ -1,13 +1,39 @@
-"""What the model file of a `GroupOffset` holds besides its parameters: the offsets, and what `adapt` needs."""
+"""What a fitted `GroupOffset` says and keeps: a warning where nothing changes, and what its model file holds."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from evenrank.checks import check_k
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.notions import as_notion
 from evenrank.rankers import model_file
 from evenrank.rerankers.chances import Chances
+from evenrank.rerankers.moving import SAME
+
+
+def warn_unchanged(reranker: Any, n_queries: int, *, stacklevel: int) -> None:
+    """Warn where a gap is left as it is.
+
+    Parameters
+    ----------
+    reranker : GroupOffset
+        The re-ranker, fitted.
+    n_queries : int
+        The number of lists it was fitted to.
+    stacklevel : int
+        The caller's, as in `warnings.warn`.
+    """
+    if not reranker.gap_before_ > SAME or (reranker._change.any() and reranker._most):
+        return
+    lists = "list" if n_queries == 1 else "lists"
+    gap = f"the {as_notion(reranker.notion).name} gap of {reranker.gap_before_:.3g} in {n_queries:,} {lists}"
+    fact = f"{gap} is no more than chance; all offsets are 0. Fit on more lists, or with shrink=False."
+    if reranker._change.any():
+        fact = f"{gap} stays: what shrink and max_ndcg_loss leave of the offsets would not lower it; all are 0."
+    if reranker.shrink or reranker._change.any():
+        warnings.warn(fact, DataWarning, stacklevel=stacklevel)
 
 
 def chosen_content(reranker: Any) -> dict[str, Any]:

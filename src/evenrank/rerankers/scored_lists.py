@@ -29,6 +29,11 @@ def is_sentinel(score: NDArray[np.float64], centre: float, reach: float) -> NDAr
     return np.abs(score / 2 - centre / 2) > reach / 2  # halves do not overflow
 
 
+def largest_move(low: float, high: float, step: float) -> float:
+    """Give the largest move for scores between two ends."""
+    return min(4 * (float(high) / 2 - float(low) / 2) + 2 * step, MOST)
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredLists:
     """Scores of lists, their ties settled, and which of them are sentinels.
@@ -76,8 +81,8 @@ class ScoredLists:
         """The largest move: twice from one end of the scores that can move to the other, so that nothing is out of
         reach but sentinels."""
         moved = self.score[~is_sentinel(self.score, self.centre, self.reach)]
-        spread = float(moved.max()) / 2 - float(moved.min()) / 2 if len(moved) else 0.0
-        return min(4 * spread + 2 * self.step, MOST)
+        low, high = (float(moved.min()), float(moved.max())) if len(moved) else (0.0, 0.0)
+        return largest_move(low, high, self.step)
 
     @cached_property
     def chances(self) -> tuple[Chances, ...]:
@@ -170,3 +175,7 @@ class ScoredLists:
             self._rows[ks] = rows, kept
         rows, kept = self._rows[ks]
         return TopLists(rows, weights[kept], weights.total, Pairs.of(weights.total[:, None, :]))
+
+    def kept_rows(self, ks: tuple[int, ...]) -> NDArray[np.int64]:
+        """Give the rows that `top` kept for these cut-offs, which must have been the last, (m,), in stored order."""
+        return self._rows[ks][1]

@@ -9,6 +9,10 @@ from typing import Any
 _NAMES = {
     "audit": "auditing",
     "measure": "measuring",
+    "moments": "summing",
+    "fit": "summing",
+    "rank": "ranking",
+    "offset": "offsetting",
 }
 
 __all__ = [*_NAMES]

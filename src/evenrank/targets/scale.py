@@ -39,7 +39,26 @@ class LossScale:
         float or ndarray
             c, or (models,); 0 where the term has not pulled yet.
         """
-        loss, term = (np.abs(part).sum(axis=0, dtype=np.float64) for part in (loss_gradient, pull))
+        return self.update_sums(*self.sums(loss_gradient, pull))
+
+    @staticmethod
+    def sums(loss_gradient: NDArray[Any], pull: NDArray[Any]) -> NDArray[np.float64]:
+        """Give the sums over rows of the sizes of both, (2,) or (2, models); those of parts of the rows add up."""
+        return np.stack([np.abs(part).sum(axis=0, dtype=np.float64) for part in (loss_gradient, pull)])
+
+    def update_sums(self, loss: Any, term: Any) -> Any:
+        """Take in a round whose `sums` are known.
+
+        Parameters
+        ----------
+        loss, term : float or ndarray
+            The two sums.
+
+        Returns
+        -------
+        float or ndarray
+            As for `update`.
+        """
         now = np.divide(loss, term, out=np.zeros_like(term), where=term > 0)
         if self.value is None:
             self.value = np.zeros_like(now)
