@@ -270,6 +270,8 @@ def test_methods_are_listed(run):
 
     listed = run("methods").out
     assert all(name in listed for name in METHODS)
+    for text, sees in (("learns from labels", True), ("needs no labels", False)):
+        assert listed.count(text) == sum(method.sees.labels is sees for method in METHODS.values()) > 0
     described = run("methods", "--json").json()
     assert [entry["name"] for entry in described] == list(METHODS)
     assert described[0]["grid"] == pytest.approx(er.strength_grid().tolist())

@@ -24,6 +24,8 @@ from evenrank.rerankers.scored_lists import ScoredLists
 
 # A strength far beyond α*, from which on an exact path is constant.
 PATH_END = 1e6
+# What the order of scores adds to chances at most.
+TIE_BREAK = 1e-7
 
 
 def regularized(method: Method, task: Task) -> Iterator[Part]:
@@ -211,9 +213,15 @@ def attention(method: Method, task: Task) -> Iterator[Part]:
 
 
 def _merits(trained: NDArray[Any], train: RankingData, plain: NDArray[Any], test: RankingData) -> NDArray[np.float64]:
-    """The chance of being relevant that each test score stands for; scores are in the caller's row order."""
+    """The chance of being relevant that each test score stands for; scores are in the caller's row order.
+
+    Chances are equal over ranges of scores. There the scores still say who is better, and not the order of the rows,
+    which may be that of the labels.
+    """
     chances = shared_chances(np.asarray(train.to_stored(trained), float), train)
-    return np.asarray(chances(np.asarray(plain, float)))
+    scores = np.asarray(plain, float)
+    place = np.unique(scores, return_inverse=True)[1]
+    return np.asarray(chances(scores) + TIE_BREAK * place / max(1, place.max()))
 
 
 def mapped(method: Method, task: Task) -> Iterator[Part]:
