@@ -1,0 +1,26 @@
+"""Docstrings as the reference needs them: |gap| is mathematics there, not a substitution, and notes stand where they are."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+LITERAL = re.compile(r"(``.*?``|`[^`]*`)")
+FOOTNOTE = re.compile(r"^(\s*)\.\. \[\d+\]\s*")
+MARK = re.compile(r" ?\[\d+\]_")
+
+
+def _line(text: str) -> str:
+    if text.lstrip().startswith((">>>", "...")):
+        return text
+    text = MARK.sub("", FOOTNOTE.sub(r"\1", text))
+    return "".join(part if LITERAL.fullmatch(part) else part.replace("|", r"\|") for part in LITERAL.split(text))
+
+
+def mend(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = map(_line, lines)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("autodoc-process-docstring", mend, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
