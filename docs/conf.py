@@ -73,6 +73,7 @@ html_theme = "furo"
 html_title = "evenrank"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_search_summary = False  # a page opened from disk may not read its neighbours

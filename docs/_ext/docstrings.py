@@ -18,7 +18,16 @@ def _line(text: str) -> str:
 
 
 def mend(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = map(_line, lines)
+    noted: str | None = None  # the margin of a footnote whose lines go on
+    for number, line in enumerate(lines):
+        footnote = FOOTNOTE.match(line)
+        if footnote:
+            noted = footnote[1]
+        elif not line.strip():
+            noted = None
+        elif noted is not None:
+            line = noted + line.lstrip()
+        lines[number] = _line(line)
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 # Files outside docs/ that are pages of the site, and where.
 PAGES = {
     "ARCHITECTURE.md": "/generated/architecture.md",
@@ -28,8 +29,8 @@ def moved(text: str, folder: Path) -> str:
         if path.startswith("/"):
             return found[0]
         there = (folder / path).resolve()
-        if not there.is_relative_to(ROOT):
-            return found[0]
+        if not there.is_relative_to(ROOT) or not there.exists():
+            return found[0]  # a page that is made beside the site, or a mistake, which the build names
         name = there.relative_to(ROOT).as_posix() + ("/" if there.is_dir() else "")
         if name in PAGES:
             return PAGES[name] + anchor
@@ -42,8 +43,22 @@ def moved(text: str, folder: Path) -> str:
 
 def read(app: Any, name: str, source: list[str]) -> None:
     path = Path(app.env.doc2path(name))
-    if path.suffix == ".md" and "generated" not in path.parts:
-        source[0] = moved(source[0], path.parent)
+    if path.suffix != ".md" or "generated" in path.parts:
+        return
+    source[0] = moved(source[0], path.parent)
+    if name == "index":
+        source[0] = whole_menu(source[0])
+    elif name == "decisions/README":
+        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n0*\n```\n"
+
+
+def whole_menu(text: str) -> str:
+    """The front page's menu with the pages that patterns stand for, and those that no line of it names, in their places."""
+    names = {path.stem for path in DOCS.glob("*.md")} - {"index"}
+    listed = {line.strip() for line in text.splitlines()}
+    scale = sorted(name for name in names if name.startswith("scale"))
+    others = sorted(names - listed - set(scale))
+    return text.replace("SCALE-PAGES", "\n".join(scale)).replace("OTHER-PAGES", "\n".join(others))
 
 
 def setup(app: Any) -> dict[str, bool]:
