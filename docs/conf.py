@@ -31,6 +31,7 @@ extensions = [
     "mathml",
     "pages",
     "outside",
+    "pictures",
 ]
 exclude_patterns = ["_build", "_ext", "_static", "pictures", "Thumbs.db"]
 root_doc = "index"

@@ -24,15 +24,34 @@ K = 5
 def drawn(description: dict[str, Any], theme: str) -> bytes:
     """A Vega-Lite description as SVG on a transparent ground, in the colours of the theme."""
     ink, soft = INK[theme], SOFT[theme]
-    axis = {"labelColor": ink, "titleColor": ink, "gridColor": soft, "gridOpacity": 0.4, "domainColor": soft, "tickColor": soft}
+    axis = {
+        "labelColor": ink,
+        "titleColor": ink,
+        "gridColor": soft,
+        "gridOpacity": 0.4,
+        "domainColor": soft,
+        "tickColor": soft,
+    }
     look = {
         "aria": False,
         "background": "transparent",
-        "padding": {"left": 24, "right": 32, "top": 8, "bottom": 8},  # browsers' letters are wider than those counted with
+        "padding": {
+            "left": 24,
+            "right": 32,
+            "top": 8,
+            "bottom": 8,
+        },  # browsers' letters are wider than those counted with
         "font": "system-ui, sans-serif",
         "view": {"stroke": soft},
         "axis": axis | {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal"},
-        "legend": {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "labelLimit": 0, "orient": "top", "columnPadding": 42},
+        "legend": {
+            "labelColor": ink,
+            "titleColor": ink,
+            "labelFontSize": 12,
+            "labelLimit": 0,
+            "orient": "top",
+            "columnPadding": 42,
+        },
         "header": {"labelColor": ink, "titleColor": ink, "labelFontSize": 13},
         "title": {"color": ink, "subtitleColor": ink, "fontSize": 14, "fontWeight": "normal"},
         "text": {"color": ink, "fontSize": 12},
@@ -60,7 +79,9 @@ def trade_off() -> Made:
     folds = er.datasets.german_credit_folds(data)
     strengths = {"fastar": np.arange(25) / 50}
     swept = er.sweep(data, methods, ["eop"], strengths=strengths, ks=[1, 3, K], folds=folds)
-    return tradeoff(swept), f"er.sweep of {', '.join(methods)} on German Credit by age, five folds, NDCG against the gap"
+    return tradeoff(
+        swept
+    ), f"er.sweep of {', '.join(methods)} on German Credit by age, five folds, NDCG against the gap"
 
 
 def contrast() -> Made:
@@ -76,7 +97,12 @@ def contrast() -> Made:
     colour = alt.Color("group:N", scale=alt.Scale(range=[ORANGE, BLUE]), title=None)
     base = alt.Chart(_frame(rows))
     y = alt.Y("rows:N", sort=list(strata), title=None)
-    x = alt.X("rate:Q", axis=alt.Axis(format="%", tickCount=7), title=f"rate of being in the top {K}", scale=alt.Scale(domainMin=0))
+    x = alt.X(
+        "rate:Q",
+        axis=alt.Axis(format="%", tickCount=7),
+        title=f"rate of being in the top {K}",
+        scale=alt.Scale(domainMin=0),
+    )
     gaps = base.transform_aggregate(low="min(rate)", high="max(rate)", groupby=["rows"]).transform_calculate(
         middle="(datum.low + datum.high) / 2", gap="'gap ' + format(datum.high - datum.low, '.3f')"
     )
@@ -133,15 +159,27 @@ def amortised() -> Made:
         text = f"pooled {round(whole, 3) + 0.0:+.3f}; mean of |gap| per list {np.abs(gaps).mean():.3f}"
         pooled.append({"order": name, "pooled": whole, "text": text})
     facet = alt.Facet("order:N", title=None, sort=list(orders))
-    bars = alt.Chart().mark_bar(color=BLUE, opacity=0.75).encode(
-        x=alt.X("gap:Q", bin=alt.Bin(step=0.1), axis=alt.Axis(format=".1f", values=[-0.4, 0, 0.4, 0.8]), title="25 or younger less over 25, list by list"),
-        y=alt.Y("count():Q", title="lists"),
+    bars = (
+        alt.Chart()
+        .mark_bar(color=BLUE, opacity=0.75)
+        .encode(
+            x=alt.X(
+                "gap:Q",
+                bin=alt.Bin(step=0.1),
+                axis=alt.Axis(format=".1f", values=[-0.4, 0, 0.4, 0.8]),
+                title="25 or younger less over 25, list by list",
+            ),
+            y=alt.Y("count():Q", title="lists"),
+        )
     )
     rule = alt.Chart().mark_rule(color=ORANGE, strokeWidth=3).encode(x="mean(pooled):Q")
     told = alt.Chart().mark_text(align="left", y=-8, x=2).encode(text="min(text):N")
     joined = _frame([row | next(one for one in pooled if one["order"] == row["order"]) for row in rows])
     chart = alt.layer(bars, rule, told, data=joined).properties(width=300, height=190).facet(facet)
-    return chart.to_dict(), "gaps of demographic parity at 5, list by list, of German Credit by age; the line is the pooled gap"
+    return (
+        chart.to_dict(),
+        "gaps of demographic parity at 5, list by list, of German Credit by age; the line is the pooled gap",
+    )
 
 
 def noise() -> Made:
@@ -154,9 +192,13 @@ def noise() -> Made:
         values = er.measure(random.random((part.n_rows, 1000)), part, f"dp@{K}")[f"dp@{K}"]
         rows += [{"lists": f"{lists} lists", "gap": float(value)} for value in values]
     measured = er.measure(scores, data, f"dp@{K}")[f"dp@{K}"]
-    bars = alt.Chart().mark_bar(color=BLUE, opacity=0.75).encode(
-        x=alt.X("gap:Q", bin=alt.Bin(step=0.01), title="gap in random order", axis=alt.Axis(values=[0, 0.1, 0.2])),
-        y=alt.Y("count():Q", title="of 1,000 random orders"),
+    bars = (
+        alt.Chart()
+        .mark_bar(color=BLUE, opacity=0.75)
+        .encode(
+            x=alt.X("gap:Q", bin=alt.Bin(step=0.01), title="gap in random order", axis=alt.Axis(values=[0, 0.1, 0.2])),
+            y=alt.Y("count():Q", title="of 1,000 random orders"),
+        )
     )
     rule = alt.Chart().mark_rule(color=ORANGE, strokeWidth=3).encode(x=alt.datum(measured))
     facet = alt.Facet("lists:N", title=None, sort=["20 lists", "100 lists", "500 lists"])

@@ -40,9 +40,7 @@ def _box(x: float, y: float, width: float, height: float, lines: list[str], colo
 
 
 def _arrow(x1: float, y1: float, x2: float, y2: float, colours: dict[str, str]) -> str:
-    return (
-        f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colours["line"]}" stroke-width="2" marker-end="url(#tip)"/>'
-    )
+    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colours["line"]}" stroke-width="2" marker-end="url(#tip)"/>'
 
 
 def drawn(theme: str) -> str:
@@ -56,7 +54,11 @@ def drawn(theme: str) -> str:
         body += _arrow(180, y + 30, 246, y + 30, colours) + _arrow(400, y + 30, 466, 120, colours)
     merged = [f"{rows:,} rows as sums", f"{bytes_of_sums / 1e3:.0f} kB instead of {all_bytes / 1e6:.1f} MB"]
     body += _box(470, 80, 210, 80, merged, colours)
-    results = [["every strength", "the exact path"], ["cross-validation", "subtract a fold"], ["descent", "a step costs O(d²)"]]
+    results = [
+        ["every strength", "the exact path"],
+        ["cross-validation", "subtract a fold"],
+        ["descent", "a step costs O(d²)"],
+    ]
     for number, lines in enumerate(results):
         y = 10 + 80 * number
         body += _box(750, y, 180, 60, lines, colours) + _arrow(680, 120, 746, y + 30, colours)

@@ -9,11 +9,10 @@ from outside import PAGES, ROOT, moved
 FILES = {name: page for name, page in PAGES.items() if name.endswith(".md") and page.startswith("/generated/")}
 MERMAID = re.compile(r"<!-- import graph.*?<!-- end of import graph -->", re.S)
 PICTURE = """
-:::{{figure}} /pictures/architecture-{theme}.svg
-:class: only-{theme}
+:::{picture} architecture.svg
 :alt: The layers of the code, each importing only from those before it
 
-Drawn from the code's imports by `tools/pictures.py`. {ARCHITECTURE} lists each of them.
+Drawn from the table above by `tools/pictures.py`. `ARCHITECTURE.md` lists every import.
 :::
 """
 
@@ -23,6 +22,5 @@ def pages() -> dict[str, str]:
     for name, page in FILES.items():
         path = ROOT / name
         text = moved(path.read_text(encoding="utf-8"), path.parent)
-        picture = "".join(PICTURE.format(theme=theme, ARCHITECTURE="`ARCHITECTURE.md`") for theme in ("light", "dark"))
-        made[page.removeprefix("/generated/")] = MERMAID.sub(picture, text)
+        made[page.removeprefix("/generated/")] = MERMAID.sub(PICTURE, text)
     return made
