@@ -1,7 +1,7 @@
 """The code in the documentation: found, and run in the order of its page.
 
-What runs: fenced blocks of Python, with prompts (then outputs must agree) or without, and every line of a shell block that
-begins with ``evenrank``. A comment above a block, ``<!-- not run: why -->``, marks one that cannot run here.
+What runs: fenced blocks of Python, with prompts (then outputs must agree) or without, and every line of a shell block
+that begins with ``evenrank``. A comment above a block, ``<!-- not run: why -->``, marks one that cannot run here.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ def sizes() -> tuple[list[int], int, int, int]:
 
 
 def _box(x: float, y: float, width: float, height: float, lines: list[str], colours: dict[str, str]) -> str:
-    text = f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="8" fill="{colours["box"]}" stroke="{colours["line"]}"/>'
+    look = f'rx="8" fill="{colours["box"]}" stroke="{colours["line"]}"'
+    text = f'<rect x="{x}" y="{y}" width="{width}" height="{height}" {look}/>'
     top = y + height / 2 - 9 * (len(lines) - 1)
     for number, line in enumerate(lines):
         ink = colours["ink" if number == 0 else "soft"]
@@ -40,7 +41,8 @@ def _box(x: float, y: float, width: float, height: float, lines: list[str], colo
 
 
 def _arrow(x1: float, y1: float, x2: float, y2: float, colours: dict[str, str]) -> str:
-    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colours["line"]}" stroke-width="2" marker-end="url(#tip)"/>'
+    ends = f'x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"'
+    return f'<line {ends} stroke="{colours["line"]}" stroke-width="2" marker-end="url(#tip)"/>'
 
 
 def drawn(theme: str) -> str:
@@ -62,7 +64,8 @@ def drawn(theme: str) -> str:
     for number, lines in enumerate(results):
         y = 10 + 80 * number
         body += _box(750, y, 180, 60, lines, colours) + _arrow(680, 120, 746, y + 30, colours)
-    tip = f'<marker id="tip" markerWidth="9" markerHeight="9" refX="7" refY="4" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="{colours["line"]}"/></marker>'
+    shape = f'<path d="M0,0 L8,4 L0,8 z" fill="{colours["line"]}"/>'
+    tip = f'<marker id="tip" markerWidth="9" markerHeight="9" refX="7" refY="4" orient="auto">{shape}</marker>'
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 940 250" width="940" height="250" '
         f'font-family="system-ui, sans-serif"><defs>{tip}</defs>{body}</svg>\n'

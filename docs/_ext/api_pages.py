@@ -1,4 +1,4 @@
-"""One page per public name, and one per public module: signatures and types from the code, words from its docstrings."""
+"""One page per public name and per public module: signatures and types from the code, words from its docstrings."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import inspect
 from importlib.util import find_spec
 from typing import Any
 
+from sphinx.ext.autodoc.mock import mock
+
 import evenrank
 from evenrank.extras import EXTRA_OF
-from sphinx.ext.autodoc.mock import mock
 
 GROUPS = {
     "Data": "RankingData Ranking read",
     "Fairness": "Notion Contrast violation FairnessSpec Moments",
     "Measures": "measure by_group measures_table selection_rates Measure MeasureAt Options",
     "How sure": "interval intervals Interval compare Comparison PairComparison noticeable Noticeable",
-    "Rankers": "FairLinearRanker fairness_path FairnessPath strength_grid DELTR deltr_path load QueryKFold ranking_scorer",
-    "Re-rankers": "GroupOffset FAStar FairController QuantileMatch QuantileBarycentre EqualOpportunityTransform DetRanker "
-    "MultinomialFAStar ExposureRanker StochasticRanking EquityOfAttention",
+    "Rankers": "FairLinearRanker fairness_path FairnessPath strength_grid DELTR deltr_path load QueryKFold "
+    "ranking_scorer",
+    "Re-rankers": "GroupOffset FAStar FairController QuantileMatch QuantileBarycentre EqualOpportunityTransform "
+    "DetRanker MultinomialFAStar ExposureRanker StochasticRanking EquityOfAttention",
     "Audits": "audit Audit Finding Rate audit_page bias_audit BiasAudit bias_audit_page monitor Monitor Monitored",
-    "Experiments": "sweep Sweep select Choice Outcome HeldOut Curve Trial About Titles report_page bench Bench BenchData "
-    "Standing Method METHODS",
+    "Experiments": "sweep Sweep select Choice Outcome HeldOut Curve Trial About Titles report_page bench Bench "
+    "BenchData Standing Method METHODS",
     "Errors": "EvenrankError DataError ConfigError MissingExtraError NotFittedError DataWarning",
 }
 ABSENT = [name for name in EXTRA_OF if find_spec(name) is None]
@@ -77,14 +79,14 @@ def _module(name: str, module: Any) -> str:
 def pages() -> dict[str, str]:
     made: dict[str, str] = {}
     modules = list(evenrank._MODULES)
-    names = [name for name in evenrank._NAMES]
+    names = list(evenrank._NAMES)
     grouped = {title: text.split() for title, text in GROUPS.items()}
     rest = [name for name in names if not any(name in group for group in grouped.values())]
     if rest:
         grouped["More"] = rest
     index = (
-        "# The Python reference\n\n`import evenrank as er`. Made from the code when this site was built: signatures and types are "
-        "those of the program, and every example on these pages runs in its tests.\n"
+        "# The Python reference\n\n`import evenrank as er`. Made from the code when this site was built: signatures and "
+        "types are those of the program, and every example on these pages runs in its tests.\n"
     )
     with mock(ABSENT):
         for title, group in grouped.items():

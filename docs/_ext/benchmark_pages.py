@@ -11,9 +11,9 @@ from outside import ROOT
 RESULTS = ROOT / "benchmarks" / "results"
 HEAD = """# Benchmarks
 
-Each table is a record that a script in `benchmarks/` wrote when it ran: the date, the commit and the machine are its own. Our
-side and the peer ran in the same process on the same data; times are in seconds unless a column says otherwise. A run beside other work
-is marked *busy*: its times are upper bounds and its ratios are rough. Quick runs have smaller sizes.
+Each table is a record that a script in `benchmarks/` wrote when it ran: the date, the commit and the machine are its
+own. Our side and the peer ran in one run on the same data; times are in seconds unless a column says otherwise. A run
+beside other work is marked *busy*: its times are upper bounds and its ratios are rough. Quick runs have smaller sizes.
 [What each script measures](/generated/benchmarks-notes.md), and older numbers, have a page of their own.
 """
 
@@ -42,7 +42,8 @@ def _record(path: Path) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     text = f"\n## {record['title']}{', quick' if record['quick'] else ''}\n\n"
     command = f"python benchmarks/{path.stem}.py {options}".strip()
-    text += f"{record['date']}, commit `{record['commit']}`, {machine['cores']} cores{busy}, {machine['threads']} threads.\n\n"
+    where = f"{machine['cores']} cores{busy}, {machine['threads']} threads"
+    text += f"{record['date']}, commit `{record['commit']}`, {where}.\n\n"
     text += f"```text\n{command}\n```\n\n"
     for part in record["results"]:
         text += (_table(part) if isinstance(part, dict) and "columns" in part else f"{_words(part)}\n") + "\n"

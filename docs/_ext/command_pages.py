@@ -6,6 +6,7 @@ import html
 from typing import Any
 
 import typer
+
 from evenrank.cli.app import app
 
 WHAT = "Arguments", "Options"
@@ -59,10 +60,11 @@ def pages() -> dict[str, str]:
     rows = "\n".join(f"| [`evenrank {name}`]({name}.md) | {_plain(one.help)} |" for name, one in commands.items())
     names = "\n".join(commands)
     index = (
-        "# The command line\n\nMade from the program when this site was built. `evenrank COMMAND --help` prints the same.\n\n"
+        "# The command line\n\nMade from the program when this site was built. "
+        "`evenrank COMMAND --help` prints the same.\n\n"
         f"| command | what it does |\n|---|---|\n{rows}\n\n"
-        "Columns are `qid, item, relevance, group, score` unless you name others. `--json` prints results for machines; "
-        "[the schemas](/generated/schemas.md) say what is in them. Exit codes: 0; 1 if a limit that you set is broken "
+        "Columns are `qid, item, relevance, group, score` unless you name others. `--json` prints results for "
+        "machines; [the schemas](/generated/schemas.md) say what is in them. Exit codes: 0; 1 if a limit that you set is broken "
         "(`--fail-over`, an alert of the monitor); 2 with one line for every error "
         "([more](/files.md#what-is-written)).\n\n"
         f"```{{toctree}}\n:hidden:\n\n{names}\n```\n"

@@ -1,4 +1,4 @@
-"""Docstrings as the reference needs them: |gap| is mathematics there, not a substitution, and notes stand where they are."""
+"""Docstrings as the reference needs them: |gap| is mathematics, not a substitution, and notes stand where they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas as MathML, made when the site is built: browsers draw it themselves, without a script, a font or a network."""
+"""Formulas as MathML, made when the site is built: browsers draw it without a script, a font or a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links that leave docs/: pages of the repository's root stand in the site too, and its other files are copied beside it."""
+"""Links that leave docs/: pages of the repository's root stand in the site too, other files are copied beside it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read(app: Any, name: str, source: list[str]) -> None:
 
 
 def whole_menu(text: str) -> str:
-    """The front page's menu with the pages that patterns stand for, and those that no line of it names, in their places."""
+    """The front page's menu with the pages on scale, and those that no line of it names, in their places."""
     names = {path.stem for path in DOCS.glob("*.md")} - {"index"}
     listed = {line.strip() for line in text.splitlines()}
     scale = sorted(name for name in names if name.startswith("scale"))
@@ -61,6 +61,14 @@ def whole_menu(text: str) -> str:
     return text.replace("SCALE-PAGES", "\n".join(scale)).replace("OTHER-PAGES", "\n".join(others))
 
 
+def levels(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """The captions of the menu are headings to a screen reader, which must know of which level."""
+    tree = context.get("furo_navigation_tree")
+    if tree:
+        context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.connect("source-read", read)
+    app.connect("html-page-context", levels, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -12,7 +12,11 @@ from sphinx.util.docutils import SphinxDirective
 class Picture(SphinxDirective):
     required_arguments = 1
     has_content = True
-    option_spec = {"alt": directives.unchanged_required, "target": directives.uri, "class": directives.class_option}
+    option_spec: ClassVar = {
+        "alt": directives.unchanged_required,
+        "target": directives.uri,
+        "class": directives.class_option,
+    }
 
     def run(self) -> list[nodes.Node]:
         name, _, ending = self.arguments[0].rpartition(".")

@@ -1,4 +1,4 @@
-"""Pages of the site whose text stands in the root of the repository: architecture, changelog, contributing, benchmarks."""
+"""Pages whose text stands outside docs/: architecture, changelog, contributing, notes on benchmarks."""
 
 from __future__ import annotations
 

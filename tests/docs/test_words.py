@@ -1,4 +1,4 @@
-"""Plain English: words that we do not use, "per" instead of "a", pages that say what they are, a front page of two minutes."""
+"""Plain English: words that we do not use, "per" instead of "a", titles, a front page of two minutes."""
 
 from __future__ import annotations
 
