@@ -20,6 +20,7 @@ author = "the evenrank authors"
 project_copyright = "the evenrank authors; Apache-2.0"
 release = version = evenrank.__version__
 language = "en"
+smartquotes = False  # two hyphens are an option, not a dash
 
 extensions = [
     "myst_nb",

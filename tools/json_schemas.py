@@ -1,8 +1,8 @@
 """Make the schemas of what --json prints, from what it prints: python tools/json_schemas.py
 
-Each command runs on small bundled data in several ways. A key that every run has is required; what a value can be is what
-was seen, a whole number counting as a number. Words for keys are in KEYS. docs/reference/schemas/ holds the result; the
-tests hold other runs against it.
+Each command runs on small bundled data in several ways. A key that every run has is required; what a value can be is
+what was seen, a whole number counting as a number. Words for keys are in KEYS. docs/reference/schemas/ holds the
+result; the tests hold other runs against it.
 """
 
 from __future__ import annotations

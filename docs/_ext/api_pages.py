@@ -85,8 +85,8 @@ def pages() -> dict[str, str]:
     if rest:
         grouped["More"] = rest
     index = (
-        "# The Python reference\n\n`import evenrank as er`. Made from the code when this site was built: signatures and "
-        "types are those of the program, and every example on these pages runs in its tests.\n"
+        "# The Python reference\n\n`import evenrank as er`. Made from the code when this site was built: signatures "
+        "and types are those of the program, and every example on these pages runs in its tests.\n"
     )
     with mock(ABSENT):
         for title, group in grouped.items():

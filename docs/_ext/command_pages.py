@@ -64,8 +64,8 @@ def pages() -> dict[str, str]:
         "`evenrank COMMAND --help` prints the same.\n\n"
         f"| command | what it does |\n|---|---|\n{rows}\n\n"
         "Columns are `qid, item, relevance, group, score` unless you name others. `--json` prints results for "
-        "machines; [the schemas](/generated/schemas.md) say what is in them. Exit codes: 0; 1 if a limit that you set is broken "
-        "(`--fail-over`, an alert of the monitor); 2 with one line for every error "
+        "machines; [the schemas](/generated/schemas.md) say what is in them. Exit codes: 0; 1 if a limit that you set "
+        "is broken (`--fail-over`, an alert of the monitor); 2 with one line for every error "
         "([more](/files.md#what-is-written)).\n\n"
         f"```{{toctree}}\n:hidden:\n\n{names}\n```\n"
     )

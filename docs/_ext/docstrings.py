@@ -7,6 +7,8 @@ from typing import Any
 
 LITERAL = re.compile(r"(``.*?``|`[^`]*`)")
 FOOTNOTE = re.compile(r"^(\s*)\.\. \[\d+\]\s*")
+IVAR = re.compile(r"^\s*:ivar [^:]+:")
+ALIAS = re.compile(r"TypeAliasForwardRef\('([\w.]+)'\)")
 MARK = re.compile(r" ?\[\d+\]_")
 
 
@@ -30,6 +32,20 @@ def mend(app: Any, what: str, name: str, value: Any, options: Any, lines: list[s
         lines[number] = _line(line)
 
 
+def attributes(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """``coef_`` is a name, not a link; called after the sections have become fields."""
+    lines[:] = [IVAR.sub(lambda found: found[0].replace("_", r"\_"), line) for line in lines]
+
+
+def types(
+    app: Any, what: str, name: str, value: Any, options: Any, signature: str | None, result: str | None
+) -> tuple[str | None, str | None]:
+    """Aliases of types by their names."""
+    return tuple(ALIAS.sub(r"\1", text) if text else text for text in (signature, result))  # type: ignore[return-value]
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", mend, priority=100)
+    app.connect("autodoc-process-docstring", attributes, priority=900)
+    app.connect("autodoc-process-signature", types)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,9 +10,9 @@ from typing import Any
 SCHEMAS = Path(__file__).parents[1] / "reference" / "schemas"
 HEAD = """# JSON of the commands
 
-What `--json` prints, as [JSON Schema](https://json-schema.org) (draft 2020-12). `tools/json_schemas.py` makes these files
-by running the commands on bundled data in many ways and noting which keys always come and what they hold; the tests hold
-other runs against them.
+What `--json` prints, as [JSON Schema](https://json-schema.org) (draft 2020-12). `tools/json_schemas.py` makes these
+files by running the commands on bundled data in many ways and noting which keys always come and what they hold; the
+tests hold other runs against them.
 New keys may join in later versions, so readers should let unknown keys pass ([what stays the same](/stability.md)).
 What is not defined, or infinite, is `null`.
 """

@@ -1,4 +1,4 @@
-"""The built site as files: links, anchors and assets are there, nothing comes from elsewhere, three clicks are enough."""
+"""The built site as files: links, anchors and assets are there, nothing comes from elsewhere, three clicks do."""
 
 from __future__ import annotations
 
