@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from importlib.util import find_spec
@@ -11,6 +12,13 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# The notebooks' kernel: without the settings of whoever builds, and without a word about its transport.
+profile = HERE / "_build" / "ipython" / "profile_default"
+profile.mkdir(parents=True, exist_ok=True)
+(profile / "ipython_kernel_config.py").write_text('c.IPKernelApp.log_level = "ERROR"\n', encoding="utf-8")
+os.environ["IPYTHONDIR"] = str(profile.parent)
+logging.getLogger("traitlets").setLevel(logging.WARNING)
 
 import evenrank  # noqa: E402
 from evenrank.extras import EXTRA_OF  # noqa: E402
