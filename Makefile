@@ -61,7 +61,7 @@ docs: $(VENV)/.docs
 
 # The built site: links, search, three clicks, and in the system's Chromium its looks in both themes and axe-core.
 test-docs: docs $(VENV)/.browser
-	$(BIN)/python -m pytest -q -m site tests/site
+	$(BIN)/python -m pytest -q -m site tests/docs tests/browser
 
 # The pictures of the documentation, from real runs; needs a Chromium. Commit what they change.
 pictures: $(VENV)/.browser

@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+import evenrank as er
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from example_rows import log, rows
 
@@ -24,7 +26,6 @@ def example_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     weeks = np.datetime64("2026-01-05") + 7 * (number // 5)
     logged = logged.with_columns(
         group=pl.col("age"),
-        race=pl.Series(np.where(np.arange(len(logged)) % 3 > 0, "A", "B")),
         when=pl.Series(weeks.astype(str)),
         user=pl.Series([f"user {one // 2}" for one in number]),
     )
@@ -58,6 +59,8 @@ def example_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
             frame.write_parquet(path)
         else:
             frame.write_csv(path)
+    # For pages that train it with an extra.
+    er.FairLinearRanker("dp", alpha=0.1).fit(er.read(folder / "rows.parquet")).save(folder / "model.json")
     return folder
 
 
