@@ -14,7 +14,7 @@ What `--json` prints, as [JSON Schema](https://json-schema.org) (draft 2020-12).
 files by running the commands on bundled data in many ways and noting which keys always come and what they hold; the
 tests hold other runs against them.
 New keys may join in later versions, so readers should let unknown keys pass ([what stays the same](/stability.md)).
-What is not defined, or infinite, is `null`.
+Every number may be `null`: what is not defined, or infinite, is.
 """
 
 
@@ -23,6 +23,7 @@ def _type(schema: dict[str, Any]) -> str:
         return " or ".join(f"`{json.dumps(value, ensure_ascii=False)}`" for value in schema["enum"])
     kinds = schema.get("type", "any")
     kinds = kinds if isinstance(kinds, list) else [kinds]
+    kinds = [kind for kind in kinds if kind != "null" or "number" not in kinds]  # every number may be null
     items = schema.get("items", {}).get("type")
     inner = " or ".join(items) if isinstance(items, list) else items
     return " or ".join(f"array of {inner}" if kind == "array" and inner else str(kind) for kind in kinds)
