@@ -18,6 +18,7 @@ PAGES = {
     "README.md": "/index.md",
     "docs/decisions/": "/decisions/README.md",
 }
+SIGNATURE = re.compile(r'<dl>\s*(<dd><em class="sig-param">.*?)</dl>', re.S)
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#|<)([^)#\s]+)(#[^)\s]*)?(?=\))")
 
 
@@ -61,14 +62,22 @@ def whole_menu(text: str) -> str:
     return text.replace("SCALE-PAGES", "\n".join(scale)).replace("OTHER-PAGES", "\n".join(others))
 
 
-def levels(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """The captions of the menu are headings to a screen reader, which must know of which level."""
+def barriers(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """What a screen reader stumbles over: captions of the menu that are headings of no level, lists that are none."""
     tree = context.get("furo_navigation_tree")
     if tree:
         context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+    if context.get("body"):
+        context["body"] = SIGNATURE.sub(_lines, context["body"])
+
+
+def _lines(found: re.Match[str]) -> str:
+    """The parameters of a long signature: lines, not a list of definitions that defines nothing."""
+    inner = found[1].replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
+    return f'<span class="sig-lines">{inner}</span>'
 
 
 def setup(app: Any) -> dict[str, bool]:
     app.connect("source-read", read)
-    app.connect("html-page-context", levels, priority=900)
+    app.connect("html-page-context", barriers, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
