@@ -19,6 +19,7 @@ PAGES = {
     "docs/decisions/": "/decisions/README.md",
 }
 SIGNATURE = re.compile(r'<dl>\s*(<dd><em class="sig-param">.*?)</dl>', re.S)
+DASH = re.compile(r"(\)|</strong>) -- ")  # of fields; quotes and dashes of the text stay as they are written
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#|<)([^)#\s]+)(#[^)\s]*)?(?=\))")
 
 
@@ -68,7 +69,7 @@ def barriers(app: Any, page: str, template: str, context: dict[str, Any], doctre
     if tree:
         context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
     if context.get("body"):
-        context["body"] = SIGNATURE.sub(_lines, context["body"])
+        context["body"] = DASH.sub(r"\1 – ", SIGNATURE.sub(_lines, context["body"]))
 
 
 def _lines(found: re.Match[str]) -> str:
