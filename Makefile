@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-kernels test-oldest test-wheel test-extras test-mlflow test-spark test-browser test-fresh fuzz lint bench constraints clean
+.PHONY: demo test test-kernels test-oldest test-wheel test-extras test-mlflow test-spark test-browser test-docs test-fresh docs pictures fuzz lint bench constraints clean
 
 demo: $(VENV)/.demo
 	$(BIN)/evenrank demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m "not extras and not browser and not wheel and not processors and not spark"
+	$(BIN)/python -m pytest -n 2 -m "not extras and not browser and not wheel and not processors and not spark and not site"
 
 # Builds wheel and sdist, and tries each alone, in a clean environment without extras and away from the source.
 test-wheel: $(VENV)/.dev
@@ -35,7 +35,7 @@ test-kernels: $(VENV)/.dev
 
 # The core with the oldest versions of all that pyproject.toml allows.
 test-oldest: $(VENV)-oldest/.done
-	$(VENV)-oldest/bin/python -m pytest -n 2 -m "not extras and not browser and not processors" tests/test_*.py tests/linear tests/rankers tests/rerankers tests/io tests/datasets \
+	$(VENV)-oldest/bin/python -m pytest -n 2 -m "not extras and not browser and not processors and not site" tests/test_*.py tests/linear tests/rankers tests/rerankers tests/io tests/datasets \
 		tests/measures tests/inference tests/audits tests/monitoring
 
 test-extras: $(VENV)/.extras
@@ -60,11 +60,26 @@ test-browser: $(VENV)/.browser
 	echo "No Chromium: install one (on Debian: apt-get install chromium), or the tests are skipped."
 	$(BIN)/python -m pytest -m browser tests/browser
 
+# The documentation as a site, docs/_build/site/index.html. Its notebooks run and its pages about the program are made from it
+# every time; a warning is an error. After the installation it needs no network.
+docs: $(VENV)/.docs
+	rm -rf docs/_build/site && mkdir -p docs/_build/extra
+	$(BIN)/python -m sphinx -E -W --keep-going -q -j 2 -b html -d docs/_build/doctrees docs docs/_build/site
+	@echo "The site: docs/_build/site/index.html"
+
+# The built site: links, search, three clicks, and in the system's Chromium its looks in both themes and axe-core.
+test-docs: docs $(VENV)/.browser
+	$(BIN)/python -m pytest -q -m site tests/docs tests/browser
+
+# The pictures of the documentation, from real runs; needs a Chromium. Commit what they change.
+pictures: $(VENV)/.browser
+	$(BIN)/python tools/pictures.py $(NAMES)
+
 # The properties with examples, and the fuzz targets with a seed, that were never tried: what `make test` keeps fixed, so
 # that it says the same of the same code. A failure prints what repeats it.
 test-fresh: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=fresh EVENRANK_FUZZ_SEED=$$(date +%s) $(BIN)/python -m pytest -n 2 \
-		-m "(hypothesis or fuzz) and not extras and not browser and not wheel and not processors and not spark" tests
+		-m "(hypothesis or fuzz) and not extras and not browser and not wheel and not processors and not spark and not site" tests
 
 # Hostile files against independent parsers; N cases per target. SEED, TARGET and CASE repeat what a run has shown.
 N ?= 20000
@@ -75,6 +90,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 
 bench: $(VENV)-bench/.done
 	for script in trec_grid sgd measure moments deltr fastar rerankers bootstrap msmarco_scale boosting torch_loss serving; do $(VENV)-bench/bin/python benchmarks/$$script.py --quick || exit 1; done
@@ -106,6 +122,10 @@ $(VENV)/.browser: $(VENV)/.dev requirements-browser.txt
 	$(PIP) --requirement requirements-browser.txt
 	touch $@
 
+$(VENV)/.docs: $(VENV)/.demo requirements-docs.txt constraints-docs.txt
+	$(PIP) --constraint constraints-extras.txt --constraint constraints-docs.txt --requirement requirements-docs.txt
+	touch $@
+
 $(VENV)-mlflow/.done: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-mlflow
 	$(VENV)-mlflow/bin/python -m pip --disable-pip-version-check install --quiet --editable . mlflow pytest
@@ -127,4 +147,4 @@ constraints: $(VENV)/.dev
 	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate pyproject.toml requirements-dev.txt -o constraints.txt
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-wheel $(VENV)-oldest $(VENV)-mlflow .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-wheel $(VENV)-oldest $(VENV)-mlflow .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build docs/generated

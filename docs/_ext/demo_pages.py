@@ -1,0 +1,32 @@
+"""The live pages: the report and the audit of German Credit, written by the commands themselves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from outside import ROOT
+
+ROWS = ROOT / "tools" / "example_rows.py"
+
+
+def write(folder: Path) -> None:
+    demo = folder / "demo"
+    demo.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as name:
+        log = Path(name) / "log.csv"
+        _run(sys.executable, str(ROWS), "log", str(log))
+        _evenrank("demo", "-o", str(demo / "report.html"))
+        _evenrank("audit", "log.csv", "--group", "age", "--k", "1,3,5", "-o", str(demo / "audit.html"), cwd=Path(name))
+
+
+def _evenrank(*arguments: str, cwd: Path | None = None) -> None:
+    _run(sys.executable, "-m", "evenrank", *arguments, cwd=cwd)
+
+
+def _run(*command: str, cwd: Path | None = None) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
