@@ -228,6 +228,46 @@ def cluster_freedom(
     return trace * trace / norm if norm > 0 else 0.0
 
 
+def lean_of(
+    sizes: NDArray[np.float64],
+    moved: NDArray[np.float64],
+    by_chance: NDArray[np.float64],
+    times: NDArray[np.float64] | None = None,
+) -> float:
+    """Give the variance per square of a cluster's size that chance does not explain, as if each had a lean of its own.
+
+    Parameters
+    ----------
+    sizes, moved, by_chance : ndarray
+        (C,): the size of each cluster, its D less what is expected, and the variance of D by chance.
+    times : ndarray, optional
+        (C,): for how many clusters each of these stands.
+    """
+    of_each = np.ones(len(sizes)) if times is None else times
+    return max(0.0, float(of_each @ (moved * moved - by_chance))) / max(float(of_each @ (sizes * sizes)), 1e-300)
+
+
+def leaning_freedom(
+    by_chance: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    moved: NDArray[np.float64],
+    times: NDArray[np.float64] | None = None,
+) -> float:
+    """Give the mean of `cluster_freedom` without and with a lean of each cluster's own.
+
+    Where clusters of unequal size lean, those by chance alone are too many; those with the lean that the same residuals
+    suggest are too few, since a large variance comes with few degrees of freedom.
+
+    Parameters
+    ----------
+    by_chance, sizes, moved, times
+        As for `lean_of`.
+    """
+    lean = lean_of(sizes, moved, by_chance, times)
+    leaning = by_chance + lean * sizes * sizes
+    return (cluster_freedom(by_chance, sizes, times) + cluster_freedom(leaning, sizes, times)) / 2
+
+
 def size_freedom(
     sizes: NDArray[np.float64],
     moved: NDArray[np.float64],
@@ -236,21 +276,16 @@ def size_freedom(
 ) -> float:
     """Give `cluster_freedom` where chance alone gives D a variance of ``by_chance`` per unit of size.
 
-    Where clusters vary more than that, there is also a part that grows with the square of the size, as if each had a
-    lean of its own.
+    Where clusters vary more than that, there is also a part that grows with the square of the size.
 
     Parameters
     ----------
-    sizes, moved : ndarray
-        (C,): the size of each cluster, and its D less what is expected.
+    sizes, moved, times
+        As for `lean_of`.
     by_chance : float
         The variance of D per unit of size.
-    times : ndarray, optional
-        (C,): for how many clusters each of these stands.
     """
-    of_each = np.ones(len(sizes)) if times is None else times
-    total, squares = float(of_each @ sizes), float((of_each * sizes) @ sizes)
-    lean = max(0.0, float((of_each * moved) @ moved) - by_chance * total) / max(squares, 1e-300)
+    lean = lean_of(sizes, moved, by_chance * sizes, times)
     if len(sizes) > KINDS and sizes.max() < KINDS:  # many clusters are of few sizes
         whole = sizes.astype(np.int64)
         if (whole == sizes).all():

@@ -18,6 +18,7 @@ from evenrank.inference.clusters import (
     few_items,
     few_leaning,
     item_variances,
+    leaning_freedom,
     two_way,
 )
 from evenrank.inference.conditional import Conditional, conditional
@@ -203,6 +204,8 @@ def _large(
         left = np.maximum(1 - leverage, 1e-12)
         of_a = (clustering.sums(parts[0]) - a_part * leverage) / left
         of_b = (clustering.sums(parts[1]) - b_part * leverage) / left
+        residual, spread = (clustering.sums(part) for part in (lists.excess - theta * lists.weight, lists.variance))
+        freedom = min(freedom, leaning_freedom(spread, leverage, residual, clustering.times))
         scale = (count - 1) / count
         moments.append(clustering.products(of_a, of_b, scale))
     covariance = Covariance(moments)
@@ -265,10 +268,11 @@ def _tested(lists: Lists) -> tuple[float, Array, float]:
         spread = clustering.sums(lists.variance)
         leverage = spread / clustering.total(spread)
         count = clustering.count(leverage > 0)
-        moved = (clustering.sums(lists.excess) - total * leverage) / np.maximum(1 - leverage, 1e-12)
+        residual = clustering.sums(lists.excess) - total * leverage
+        moved = residual / np.maximum(1 - leverage, 1e-12)
         each.append((count - 1) / count * clustering.dot(moved, moved))
         first = moved if first is None else first
-        freedom = min(freedom, cluster_freedom(spread, spread, clustering.times))
+        freedom = min(freedom, leaning_freedom(spread, spread, residual, clustering.times))
     assert first is not None
     return two_way(each), first, freedom
 
