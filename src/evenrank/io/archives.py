@@ -6,6 +6,7 @@ import io
 import zipfile
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from evenrank.io.files import unreadable
 from evenrank.io.limits import too_large, unpacked_limit
 
 
-def load_archive(path: str | PathLike[str], refusal: str) -> dict[str, NDArray[np.generic]]:
+def load_archive(path: str | PathLike[str], refusal: str) -> dict[str, NDArray[Any]]:
     """Read all arrays of an archive.
 
     Parameters
