@@ -341,6 +341,8 @@ def test_what_is_said_of_further_measures_is_true_of_the_data():
     items = np.concatenate([rng.permutation(12)[:6] for _ in SIXES])
     found = audited(SIXES, np.array(["a", "b"])[items % 2], noise(12)[items], items=items, measures=["ndkl@3"])
     assert again in " ".join(found.text().split())
+    assert again in found.html()
+    assert again not in audited(SIXES, PAIR, noise(600), measures=["ndkl@3"]).html()
 
 
 def test_numbers_beside_no_favoured_group_say_whose_they_are():
