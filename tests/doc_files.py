@@ -44,6 +44,8 @@ def example_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "served.csv": logged,
         "today.csv": late,
         "rows.parquet": trained.select(some),
+        "rows/part-0.parquet": trained.select(some).head(700),
+        "rows/part-1.parquet": trained.select(some).slice(700),
         "new.parquet": trained.select(some),
         "rows.csv": scored,
         "groups.csv": ab,

@@ -44,9 +44,13 @@ OPTIONS = {
     "audit": [
         *(*JUDGE, *DESIGN, "--score", "--rank", "--no-relevance", "--qrels", "--groups", "--measures", *ROWS),
         *("--standard", "--sex", "--race", "--person", "--rate", "--reduce", "--unknown"),
+        *("--engine", "--master", "--memory"),
     ],
-    "train": ["--out", "--score", *FIT, *ROWS],
-    "rank": ["--model", "--out", "--top", *RERANK, "--score", "--query", "--item", "--relevance", "--group", *END],
+    "train": ["--out", "--score", "--engine", *FIT, *ROWS],
+    "rank": [
+        *("--model", "--engine", "--out", "--top", *RERANK),
+        *("--score", "--query", "--item", "--relevance", "--group", *END),
+    ],
     "export": [
         *("--to", "--out", "--name", "--engine-version", "--missing", "--shift", "--rename", "--group-field"),
         *("--fastar-p", "--significance", "--protected", "--check", "--k", "--query", "--item", "--group"),

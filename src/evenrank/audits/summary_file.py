@@ -137,7 +137,7 @@ def _sound(summary: Summary) -> bool:
     whole, real = (summary.lengths, summary.relevant, summary.key), (summary.count, summary.weight, summary.sums)
     if not all(array.dtype.kind in "iu" and (array >= 0).all() for array in whole):
         return False
-    if not all(array.dtype.kind == "f" and (np.abs(array) < MOST).all() for array in (*real, summary.squares)):
+    if not all(array.dtype == np.float64 and (np.abs(array) < MOST).all() for array in (*real, summary.squares)):
         return False
     if summary.quality.dtype.kind != "f" or summary.marks.dtype != np.uint64 or (summary.count < 0).any():
         return False

@@ -47,7 +47,7 @@ Memory = Annotated[
 def engine_of(engine: str | None, files: Sequence[Path], master: str | None, memory: str | None) -> str:
     """Settle which engine audits the files."""
     if engine is None:
-        many = any(path.is_dir() or (has_magic(str(path)) and not path.exists()) for path in files)
+        many = any(map(_several, files))
         beyond = memory is not None or many or _beyond_memory(files)
         engine = "spark" if master is not None else "duckdb" if beyond else "memory"
     choose(engine, ENGINES, what="--engine")
@@ -56,6 +56,13 @@ def engine_of(engine: str | None, files: Sequence[Path], master: str | None, mem
     if memory is not None and engine != "duckdb":
         raise ConfigError(f"--memory is for --engine duckdb; got --engine {engine}. Leave it out.")
     return engine
+
+
+def _several(path: Path) -> bool:
+    """Whether a path stands for Parquet files: a folder that holds some, or a pattern."""
+    if path.is_dir():
+        return next(path.rglob("*.parquet"), None) is not None
+    return has_magic(str(path)) and not path.exists()
 
 
 def _beyond_memory(files: Sequence[Path]) -> bool:
