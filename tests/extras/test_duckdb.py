@@ -109,9 +109,9 @@ def test_columns_and_files_that_are_not_there(tmp_path):
         er.duckdb.audit(folder, score="user")
     with pytest.raises(er.DataError, match="at least two groups are needed"):
         er.duckdb.audit(write(make(groups="a"), tmp_path / "one", 1))
-    with pytest.raises(er.DataError, match="no file matches"):
+    with pytest.raises(er.DataError, match="no file is like that"):
         er.duckdb.audit(f"{folder}/x*.parquet")
-    with pytest.raises(er.DataError, match=r"holds no file that ends in \.parquet"):
+    with pytest.raises(er.DataError, match=r"has no \.parquet files"):
         er.duckdb.audit(empty)
     make().drop("group").write_parquet(folder / "part-9.parquet")
     with pytest.raises(er.DataError, match=r"part-9\.parquet: parts of one table .* 'group' is missing"):

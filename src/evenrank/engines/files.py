@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from glob import glob, has_magic
 from pathlib import Path
 
 from evenrank.engines.engine import Roles
 from evenrank.errors import DataError
 from evenrank.io.files import unreadable
 from evenrank.io.parquet_footer import BadParquet, read_footer
+from evenrank.io.row_files import parquet_parts
 from evenrank.row_checks import listed
 
 PathLike = str | os.PathLike[str]
@@ -27,32 +27,16 @@ def parquet_files(path: PathLike | Sequence[PathLike]) -> tuple[list[Path], str]
     Returns
     -------
     files : list of Path
-        Sorted, each once; hidden files and those whose name begins with an underscore, as Spark writes, are left out.
+        As `evenrank.scan` finds them.
     title : str
         What an error calls them.
     """
     given = [path] if isinstance(path, str | os.PathLike) else list(path)
-    found: list[Path] = []
-    for each in given:
-        place = Path(each)
-        if place.is_dir():
-            inside = sorted(place.rglob("*.parquet"))
-            hidden = [any(part[0] in "._" for part in file.relative_to(place).parts) for file in inside]
-            files = [file for file, skip in zip(inside, hidden, strict=True) if not skip]
-            if not files:
-                raise DataError(f"{place}: the folder holds no file that ends in .parquet. Check the path.")
-        elif not place.exists() and has_magic(str(each)):
-            files = [Path(name) for name in sorted(glob(str(each), recursive=True)) if Path(name).is_file()]
-            if not files:
-                raise DataError(f"{each}: no file matches. Check the path.")
-        elif not place.exists():
-            raise DataError(f"{place}: there is no such file. Check the path.")
-        else:
-            files = [place]
-        found += files
-    if not found:
-        raise DataError("path must name at least one file; got none.")
-    return list(dict.fromkeys(found)), str(given[0])
+    files = parquet_parts(given)
+    for file in files:
+        if not file.exists():
+            raise DataError(f"{file}: there is no such file. Check the path.")
+    return files, str(given[0])
 
 
 def checked_parts(paths: Sequence[Path], roles: Roles) -> int:
