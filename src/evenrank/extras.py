@@ -16,7 +16,7 @@ EXTRA_OF = {
     "distributed": "dask",
     "duckdb": "duckdb",
     "pyspark": "spark",
-    "ir_measures": "ir_measures",
+    "ir_measures": "ir-measures",
     "huggingface_hub": "encoder",
     "onnx": "encoder",
     "onnxruntime": "encoder",

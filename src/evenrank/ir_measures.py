@@ -1,6 +1,6 @@
 """Measures of fairness in ir_measures, and so in PyTerrier: ``evenrank.ir_measures.register(groups=…)``.
 
-Judgements carry no groups, so the groups of documents are given once. Needs ``pip install 'evenrank[ir_measures]'``.
+Judgements carry no groups, so the groups of documents are given once. Needs ``pip install 'evenrank[ir-measures]'``.
 """
 
 from __future__ import annotations

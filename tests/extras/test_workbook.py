@@ -54,8 +54,8 @@ def audit():
 def test_one_sheet_per_table_with_the_numbers_of_the_audit(audit):
     tables = read(workbook(sheets({"group": audit}, MADE)))
     assert list(tables) == [
-        "about", "conclusions", "impact ratios", "tests", "rates", "measures", "certified", "queries", "compared",
-        "compared by pair", "plans", "methods",
+        "about", "conclusions", "impact ratios", "tests", "rates", "measures", "shares", "certified", "queries",
+        "compared", "compared by pair", "plans", "methods",
     ]  # fmt: skip
     head, *rows = tables["impact ratios"]
     assert len(rows) == len(audit.categories)
