@@ -12,7 +12,7 @@ import evenrank
 from evenrank.extras import EXTRA_OF
 
 GROUPS = {
-    "Data": "RankingData Ranking read",
+    "Data": "RankingData Ranking read scan RankingFiles joint_groups",
     "Fairness": "Notion Contrast violation FairnessSpec Moments",
     "Measures": "measure by_group measures_table selection_rates Measure MeasureAt Options",
     "How sure": "interval intervals Interval compare Comparison PairComparison noticeable Noticeable",
@@ -71,7 +71,9 @@ def _module(name: str, module: Any) -> str:
         text += f"\nNeeds ``pip install 'evenrank[{extra}]'``.\n"
     for member in getattr(module, "__all__", []):
         value = getattr(module, member)
-        if inspect.isclass(value) or inspect.isfunction(value):
+        if member in evenrank._NAMES and value is getattr(evenrank, member):
+            text += f"\n:doc:`{member}` has a page of its own.\n"
+        elif inspect.isclass(value) or inspect.isfunction(value):
             text += "\n" + _directive(f"evenrank.{name}.{member}", value)
     return text
 
