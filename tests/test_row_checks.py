@@ -71,6 +71,10 @@ def length(what: str) -> str:
         ({"relevance": with_value("relevance", np.inf)}, rf"row 2: relevance must be .* ≥ 0; got inf\. {ROW}\."),
         ({"relevance": with_value("relevance", "n/a")}, rf"row 2: relevance must be .* ≥ 0; got 'n/a'\. {ROW}\."),
         ({"relevance": with_value("relevance", pd.NA)}, rf"row 2: relevance must be .* ≥ 0; got <NA>\. {ROW}\."),
+        (
+            {"relevance": with_value("relevance", 1e101)},
+            rf"row 2: relevance must be at most 1e\+100; got 1e\+101\. {ROW}\.",
+        ),
         ({"relevance": np.array([0, 1j, 1])}, r"relevance must be numbers; got complex128 values\."),
         ({"relevance": np.array([0, 1, 2], "M8[D]")}, r"relevance must be numbers; got datetime64\[D\] values\."),
         ({"relevance": np.zeros(3, "m8[s]")}, r"relevance must be numbers; got timedelta64\[s\] values\."),

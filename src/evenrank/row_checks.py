@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.errors import DataError
 
 BLOCK_BYTES = 1 << 23
+LARGEST = 1e100  # sums of squares of such numbers are finite
 NUMERIC = "fiub"
 READABLE = NUMERIC + "OUST"  # objects and text that may read as numbers; times, records and complex numbers do not
 
@@ -178,7 +179,7 @@ def checked_names(X: Any, names: Sequence[str] | None, d: int) -> tuple[str, ...
 
 
 def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[np.float64]:
-    """Check that n rows have one finite number ≥ 0 each.
+    """Check that n rows have one finite number ≥ 0 each, of a size that can be summed.
 
     Parameters
     ----------
@@ -212,12 +213,11 @@ def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray
                 "Drop the row or fill the value."
             ) from None
     numbers = array.astype(np.float64)
-    bad = ~(np.isfinite(numbers) & (numbers >= 0))
+    bad = ~((numbers >= 0) & (numbers <= LARGEST))
     if bad.any():
         row = int(np.argmax(bad))
-        raise DataError(
-            f"{at(row)}: {what} must be a finite number ≥ 0; got {numbers[row]:g}. Drop the row or fill the value."
-        )
+        rule = f"at most {LARGEST:g}" if LARGEST < numbers[row] < np.inf else "a finite number ≥ 0"
+        raise DataError(f"{at(row)}: {what} must be {rule}; got {numbers[row]:g}. Drop the row or fill the value.")
     return numbers
 
 
