@@ -90,6 +90,21 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("item", None, "item id must not be empty"),
+        ("item", "", "item id must not be empty"),
+        ("relevance", 1e101, r"relevance must be at most 1e\+100; got 1e\+101, in \d+ rows"),
+    ],
+)
+def test_single_values_that_memory_refuses_are_refused_too(column, value, words, tmp_path):
+    frame = make(0, items=60).with_columns(pl.col("relevance").cast(pl.Float64), pl.col("item").cast(pl.String))
+    changed = pl.when(pl.col("qid") == 3).then(pl.lit(value)).otherwise(pl.col(column))
+    with pytest.raises(er.DataError, match=words):
+        er.duckdb.audit(write(frame.with_columns(changed.alias(column)), tmp_path, 2))
+
+
 @pytest.mark.parametrize("column", BAD)
 def test_rows_that_break_a_rule_are_refused_in_one_line(column, tmp_path):
     change, words = BAD[column]

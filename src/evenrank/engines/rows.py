@@ -13,7 +13,7 @@ from evenrank.engines.engine import Engine, Roles
 from evenrank.errors import DataError
 from evenrank.labels import is_missing
 from evenrank.ranking import Ranking
-from evenrank.row_checks import shown
+from evenrank.row_checks import LARGEST, shown
 
 MOST_GROUPS = 10_000
 ROWS = "rows"
@@ -24,6 +24,7 @@ RULES = {
     "score": ("score must be a finite number", "Fill or drop it."),
     "relevance": ("relevance must be a finite number ≥ 0", "Drop the row or fill the value."),
     "weight": ("sample_weight must be a finite number ≥ 0", "Drop the row or fill the value."),
+    "item": ("item id must not be empty", "Fill it or drop the row."),
     "cluster0": ("cluster must not be empty", "Fill it or drop the row."),
     "cluster1": ("cluster must not be empty", "Fill it or drop the row."),
 }
@@ -58,6 +59,7 @@ class TableRows:
         engine.view(ROWS, _view(engine, roles))
         clusters = [f"cluster{j}" for j in range(len(roles.cluster))]
         columns = {"query": roles.query, **dict(zip(clusters, roles.cluster, strict=True))}
+        columns |= {} if roles.item is None else {"item": roles.item}
         text = [name for name, column in columns.items() if engine.kinds[column] in ("text", "other")]
         rules = sql.broken(clusters, text)
         counts = engine.fetch(sql.checks(engine.named(ROWS), rules)).to_pylist()[0]
@@ -107,6 +109,8 @@ def _refusal(engine: Engine, name: str, condition: str, bad: int) -> DataError:
     value, query = found["value"][0].as_py(), found["query"][0].as_py()
     where = "" if name == "query" else f", one of them in query {shown(query)}"
     got = "" if value is None or value == "" else f"; got {value:g}"
+    if name in ("relevance", "weight") and value is not None and LARGEST < value < np.inf:
+        rule = f"{rule.split(' ')[0]} must be at most {LARGEST:g}"
     return DataError(f"{engine.title}: {rule}{got}, in {bad:,} rows{where}. {remedy}")
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evenrank.row_checks import LARGEST
+
 MODULI = (1 << 40, (1 << 40) - 87)  # without a common divisor, so that remainders by both tell marks apart
 
 
@@ -243,8 +245,9 @@ def broken(cluster_names: Sequence[str], text: Sequence[str]) -> dict[str, str]:
     return {
         "query": missing("query"),
         "score": "NOT coalesce(score - score = 0, false)",
-        "relevance": "NOT coalesce(relevance - relevance = 0 AND relevance >= 0, false)",
-        "weight": "NOT coalesce(weight - weight = 0 AND weight >= 0, false)",
+        "relevance": f"NOT coalesce(relevance - relevance = 0 AND relevance BETWEEN 0 AND {LARGEST:.0e}, false)",
+        "weight": f"NOT coalesce(weight - weight = 0 AND weight BETWEEN 0 AND {LARGEST:.0e}, false)",
+        "item": missing("item"),
         **{name: missing(name) for name in cluster_names},
     }
 
