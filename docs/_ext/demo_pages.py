@@ -1,4 +1,4 @@
-"""The live pages: the report and the audit of German Credit, written by the commands themselves, and the audited log."""
+"""The live pages: the report and the audit of German Credit, written by the commands themselves, with the log."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ def curve(
 def test_a_fall_at_no_loss_and_then_a_price():
     told = story(curve([0.2, 0.1, 0.05, 0.02], [0.9, 0.89, 0.8, 0.7]), RATES)
     assert told.answer == (
-        'The demographic parity gap at 3, at the expense of "women", can fall by 50% (0.200 → 0.100) with no significant '
-        "loss of NDCG@3 (0.900 → 0.890); beyond that, going down to 0.050 costs 0.100 of NDCG@3."
+        'The demographic parity gap at 3, at the expense of "women", can fall by 50% (0.200 → 0.100) with no '
+        "significant loss of NDCG@3 (0.900 → 0.890); beyond that, going down to 0.050 costs 0.100 of NDCG@3."
     )
     assert told.uneven == (
         "0.200 gap",

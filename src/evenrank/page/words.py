@@ -178,8 +178,8 @@ def _answer(curve: Curve, gap: str, by: str, quality: str) -> str:
         return f"The {spoken(curve.notion)} gap at {curve.k} is 0: there is nothing to mitigate."
     if _falls_at_no_loss(curve):
         reduced = (
-            f"{by} {gap} can fall by {percent(curve.max_reduction)} ({start:.3f} → {curve.violation[best]:.3f}) with no "
-            f"{_significant(curve)}loss of {quality} ({curve.quality[0]:.3f} → {curve.quality[best]:.3f}); "
+            f"{by} {gap} can fall by {percent(curve.max_reduction)} ({start:.3f} → {curve.violation[best]:.3f}) with "
+            f"no {_significant(curve)}loss of {quality} ({curve.quality[0]:.3f} → {curve.quality[best]:.3f}); "
         )
         if step is None:
             return reduced + "no strength that was tried lowers it further."
