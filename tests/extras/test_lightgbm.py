@@ -210,7 +210,7 @@ def test_a_violation_can_be_asked_for() -> None:
     ("options", "known"),
     [
         ({}, True),
-        ({"group_aware": True}, True),
+        ({"group_aware": True, "target": "exposure"}, True),
         ({"subsample": 0.5, "subsample_freq": 1}, True),
         ({"objective": "rank_xendcg"}, True),
         ({"boosting_type": "dart"}, False),
