@@ -19,7 +19,7 @@ from evenrank.boosting.lightgbm_callables import (
     small_classifier,
     understood,
 )
-from evenrank.boosting.lightgbm_fit import TREES, evaluated, listed, without_evaluation
+from evenrank.boosting.lightgbm_fit import TREES, evaluated, listed, steady_drops, without_evaluation
 from evenrank.boosting.lightgbm_text import checked_text, with_objective
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
@@ -35,13 +35,13 @@ from evenrank.rankers import model_file
 
 lightgbm = require("lightgbm")
 require("numba")
-
 # How the text of a model names a loss that is no objective of LightGBM's; its scores are those of the trees.
 TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 __all__ = ["FairLGBMRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
 # Parameters, with the values at which the scores of training are those of `predict` to the last bit.
-PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(("boosting_type", "boosting", "boost"), (None, "gbdt", "gbrt"))
+BOOSTING = ("boosting_type", "boosting", "boost")
+PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(BOOSTING, (None, "gbdt", "gbrt"))
 PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
 MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
 
@@ -223,6 +223,9 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             self._silent = metric is not None and metric.higher_is_better and given.get("eval_metric") is None
             if objective is not None:
                 self._objective = of_scores(objective)
+                if "dart" in map(self.get_params().get, BOOSTING):
+                    self._objective, remember = steady_drops(self._objective)
+                    asked = asked | {"callbacks": [*(asked.get("callbacks") or []), remember]}
             metrics = {} if metric is None else {"eval_metric": [*listed(given.get("eval_metric")), of_labels(metric)]}
             options = {"sample_weight": rows.sample_weight, "init_score": in_order(start, numbers), **asked, **metrics}
             try:
