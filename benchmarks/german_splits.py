@@ -27,7 +27,7 @@ def ranked(train: er.RankingData, test: er.RankingData, **options: Any) -> tuple
 
 def dealt(data: er.RankingData, seed: int) -> er.RankingData:
     """The same rows with the applicants' groups in random order."""
-    applicants, row = np.unique(data.item_ids, return_inverse=True)
+    _, row = np.unique(data.item_ids, return_inverse=True)
     first = np.unique(row, return_index=True)[1]
     shuffled = np.random.default_rng(seed).permutation(data.group[first])
     return data.with_group(data.to_caller(np.array(data.group_names)[shuffled[row]]))
@@ -56,7 +56,13 @@ def main() -> None:
     for name, values in quality.items():
         change = np.array(values) - plain
         error = change[:, 0].std(ddof=1) / np.sqrt(len(change))
-        means = [*np.mean(values, axis=0), change[:, 0].mean(), error, (change[:, 0] > 0).mean(), *np.mean(gaps[name], 0)]
+        means = [
+            *np.mean(values, axis=0),
+            change[:, 0].mean(),
+            error,
+            (change[:, 0] > 0).mean(),
+            *np.mean(gaps[name], 0),
+        ]
         lines.append([name, *(f"{value:+.4f}" if at in (2, 3) else f"{value:.3f}" for at, value in enumerate(means))])
     note(f"{len(plain)} splits by applicant; errors over splits (those of one seed share applicants in training)")
     columns = ["", "NDCG@5, test", "training", "change, test", "error", "share of splits that rise"]
