@@ -132,13 +132,12 @@ def _rerankers(shape: int, groups: int, folder: Path) -> Any:
         out[name] = _answer(partial(_reranked, reranker, scores, data))
     for notion in (*NOTIONS, "merit"):
         out[f"controller {notion}"] = _answer(partial(_served, er.FairController(notion=notion, k=3), scores, data))
-    # Exposures are unique where no two merits are equal; of three groups and more, the rankings that give them are not.
+    # Exposures are unique where no two merits are equal, and the rankings that give them hang on the exposures.
     merits = scores + np.random.default_rng(shape).permutation(len(scores)) / 4096
     for constraint in ("parity", "disparate_treatment", "disparate_impact", "individual"):
         ranker = er.ExposureRanker(constraint=constraint)
         out[f"exposure {constraint}"] = _answer(partial(ranker.exposure, merits, data))
-        if groups == 2:
-            out[f"drawn {constraint}"] = _answer(partial(ranker.rerank, merits, data))
+        out[f"drawn {constraint}"] = _answer(partial(ranker.rerank, merits, data))
     return out
 
 

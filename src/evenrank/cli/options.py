@@ -142,11 +142,15 @@ def cut_offs(text: str) -> list[int]:
 
 def measures(text: str | None) -> list[str]:
     """Parse measures from "awrf@10(target=equal,discount=log2),ndkl@10": commas within brackets do not part them."""
-    parts = re.split(r",(?![^(]*\))", text or "")
-    found = [part.strip() for part in parts if part.strip()]
+    found = split_measures(text or "")
     for name in found:
         parse_measure(name)
     return found
+
+
+def split_measures(text: str) -> list[str]:
+    """Take apart "a,b(c=1,d=2)" at the commas outside brackets."""
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
 
 
 def names(text: str | None) -> list[str] | None:

@@ -99,16 +99,27 @@ class RankingFiles:
             if checked_footer(path) != footer:
                 raise DataError(f"{path}: the file has changed since it was scanned. Scan it again.")
             checked_pages(path, footer, names)
-            for begin, end in pairwise(_bounds(footer, most)):
-                frame = tried(path, lambda path=path, begin=begin, end=end: _slice(path, names, begin, end))  # type: ignore[misc]
-                if frame.height != end - begin:
-                    raise DataError(f"{path}: {frame.height} rows came for {end - begin}. Write or download it again.")
+            begin = 0
+            for frame in _parts(path, footer, names, most):
                 _refuse_other_types(path, frame, types)
                 yield int(self.starts[number]) + begin, frame
+                begin += frame.height
+            if begin != footer.n_rows:
+                raise DataError(f"{path}: {begin} rows came for {footer.n_rows}. Write or download it again.")
 
 
-def _slice(path: Path, names: Sequence[str], begin: int, end: int) -> pl.DataFrame:
-    return pl.scan_parquet(path, **PLAIN).select(names).slice(begin, end - begin).collect()
+def _parts(path: Path, footer: Footer, names: Sequence[str], most: int) -> Iterator[pl.DataFrame]:
+    """The rows of a file in their order; the next ones are unpacked meanwhile, where the library can."""
+    rows = pl.scan_parquet(path, **PLAIN).select(names)
+    if not hasattr(rows, "collect_batches"):  # older versions of polars
+        for begin, end in pairwise(_bounds(footer, most)):
+            yield tried(path, rows.slice(begin, end - begin).collect)
+        return
+    largest = max(np.diff(_bounds(footer, most)), default=most)
+    parts = tried(path, lambda: iter(rows.collect_batches(chunk_size=int(largest), maintain_order=True)))
+    while (frame := tried(path, lambda: next(parts, None))) is not None:
+        if frame.height:
+            yield frame
 
 
 def _bounds(footer: Footer, most: int) -> list[int]:

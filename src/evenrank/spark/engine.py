@@ -76,10 +76,11 @@ class SparkEngine:
         from pyspark.errors import PySparkException
 
         try:
-            for name in self._views:
-                self._session.catalog.dropTempView(name)
-            for table in self._kept:
+            # Spark Connect looks up the views of a table once more to forget it, so views go last.
+            for table in reversed(self._kept):
                 table.unpersist()
+            for name in reversed(self._views):
+                self._session.catalog.dropTempView(name)
         except (PySparkException, OSError):
             if error is None:
                 raise
