@@ -1,8 +1,8 @@
 """Make the schemas of what --json prints, from what it prints: python tools/json_schemas.py
 
 Each command runs on small bundled data in several ways. A key that every run has is required; what a value can be is
-what was seen, a whole number counting as a number. Words for keys are in KEYS. docs/reference/schemas/ holds the
-result; the tests hold other runs against it.
+what was seen, a whole number counting as a number. Words for keys are in json_words.py. docs/reference/schemas/ holds
+the result; the tests hold other runs against it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 import example_rows
 import example_trec
 from evenrank.notions import NOTIONS
+from json_words import KEYS, KEYS_OF
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -35,63 +36,13 @@ MAPS = {
     "shares",
     "options",
     "metrics",
+    "versions",
 }
 # So has one of these, in one command's output only.
 MAPS_OF = {
-    "bench": {"data", "left_out", "rules", "settings", "versions"},
+    "bench": {"data", "left_out", "rules", "settings"},
     "reproduce": {"method_seconds", "seconds", "tables"},
 }
-KEYS = {
-    "verdict": "the answer to each of the two questions",
-    "verdicts": "every test with its reason",
-    "pooled": "what the groups get over all lists",
-    "within_query": "what the ranker does with the lists it got",
-    "pairs": "one entry per measure, set of rows, k and pair of groups",
-    "impact_ratios": "one row per category and k",
-    "ratio": "to the highest rate",
-    "rate": "selected over number",
-    "number": "items of the group",
-    "difference": "first group less second",
-    "interval": "low and high end",
-    "low": "lower end of the interval",
-    "high": "upper end of the interval",
-    "p": "the p-value",
-    "corrected": "the p-value, corrected for all tests of the audit",
-    "method": "how it was computed",
-    "reason": "why this method, or why there is no answer",
-    "ranker_part": "the ranker's part of the pooled difference",
-    "mix_part": "the query mix: the rest of it",
-    "plans": "the smallest gap that these data show with 80 % probability",
-    "conclusions": "the sentences of the audit",
-    "notes": "what was done to the data",
-    "provenance": "how it was made",
-    "files": "name and SHA-256 of each input",
-    "evenrank": "the version",
-    "command": "the command line",
-    "date": "when",
-    "seed": "of what is random",
-    "k": "the cut-off, or the cut-offs",
-    "confidence": "of intervals and bounds",
-    "certified": "bounds for new queries",
-    "four_fifths": "the four-fifths rule, per k",
-    "favoured": "the group ahead",
-    "alerts": "changes since the reference",
-    "windows": "the windows of time",
-    "trials": "one entry per trained and measured model",
-    "guarantee": "what holds of its lists",
-    "cost": "how its work grows",
-    "reference": "where it was published",
-    "sees": "what it may look at",
-    "name": "its name",
-    "measure": "the measure",
-    "notion": "the notion of fairness",
-    "strength": "the strength",
-    "out": "where files went",
-    "report": "the page that was written",
-    "says_nothing": "whether the bound is 1 or more",
-}
-# Where a command means something else by a key.
-KEYS_OF: dict[str, dict[str, str]] = {}
 COMMANDS: dict[str, tuple[str, list[str]]] = {
     "audit": (
         "How evenly logged rankings treat groups.",

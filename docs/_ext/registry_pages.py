@@ -21,7 +21,7 @@ def pages() -> dict[str, str]:
 
 def _methods() -> str:
     text = (
-        "# Every method\n\nThis is the registry that `er.sweep`, `er.bench`, `evenrank train`, `rank` and `bench` read; "
+        "# Every method\n\nThis is the registry that `er.sweep`, `er.bench`, `evenrank train`, `rank` and `bench` use. "
         "`evenrank methods` prints it. An *in-processing* method trains a ranker; a *post-processing* method re-orders "
         "the lists of a ranker that is trained already. *May see the group at serving* means that it needs the group "
         "of every item in a new list; see [law and policy](/howto/law-and-policy.md) before you use such a method.\n\n"
@@ -46,7 +46,7 @@ def _methods() -> str:
 def _measures() -> str:
     rows = er.measures_table()
     text = (
-        "# Every measure\n\nThis is the registry that `er.measure`, `er.interval`, `er.compare` and the command line read; "
+        "# Every measure\n\nThis is the registry that `er.measure`, `er.interval`, `er.compare` and the commands read. "
         "`evenrank measures` prints it. Write a name with its cut-off, for example `ndcg@5`. "
         "[Measures](/measures.md) explains them.\n\n"
     )

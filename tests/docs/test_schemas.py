@@ -48,6 +48,21 @@ def test_the_schemas_are_those_of_the_program(kept: dict[str, Any]) -> None:
     assert kept == json.loads(json.dumps(json_schemas.schemas())), "run python tools/json_schemas.py"
 
 
+def keys_without_words(schema: dict[str, Any], path: str = "") -> list[str]:
+    found = []
+    for name, inner in schema.get("properties", {}).items():
+        found += [] if "description" in inner else [f"{path}.{name}"]
+        found += keys_without_words(inner, f"{path}.{name}")
+    for inner in (schema.get("items"), schema.get("additionalProperties")):
+        found += keys_without_words(inner, path) if isinstance(inner, dict) else []
+    return found
+
+
+def test_every_key_has_words(kept: dict[str, Any]) -> None:
+    without = {name: keys_without_words(schema) for name, schema in kept.items()}
+    assert not any(without.values()), {name: keys for name, keys in without.items() if keys}
+
+
 def test_other_runs_keep_to_them(kept: dict[str, Any], folder: Path) -> None:
     Path("papers").mkdir()
     example_trec.write(Path("papers"), queries=30, papers=9, seed=3)
