@@ -36,7 +36,7 @@ def audit(
         list[str] | None,
         typer.Option(
             "--group",
-            help="Column of the group; empty means unknown. Repeat it to audit several columns and their intersections.  "
+            help="Column of the group; empty means unknown. Repeat it for several columns and their intersections.  "
             "[default: group]",
             rich_help_panel=options.COLUMNS,
         ),
@@ -66,7 +66,7 @@ def audit(
     fail_over: Annotated[
         list[str] | None,
         typer.Option(
-            help="A limit: with eop@10=0.05, exit with 1 if that gap (of the largest pair) is significantly above it; with "
+            help="A limit: with eop@10=0.05, exit with 1 if that gap (largest pair) is significantly above it; with "
             "four_fifths@10=0.8 or awrf@10=0.95, where high is better, if it is significantly below. Repeatable."
         ),
     ] = None,
