@@ -115,7 +115,7 @@ def audit(
     master: engines.Master = None,
     memory: engines.Memory = None,
 ) -> None:
-    """Say how evenly rankings treat the groups, in whose favour and how sure. Needs scores or ranks, no model."""
+    """Say how evenly rankings treat groups, whom they favour and how sure that is. Needs scores or ranks, no model."""
     shape = audit_output.shape_of(format, out, as_json)
     settings: dict[str, Any] = {"query": query, "item": item, "score": rank or score, "format": input_format}
     settings["header"] = header
