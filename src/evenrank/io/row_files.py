@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import is_categorical, note_left_out
 from evenrank.io.columns import Columns, Plan, plan
-from evenrank.io.parquet import PLAIN, checked_footer, checked_pages, tried
+from evenrank.io.parquet import PLAIN, checked_footer, checked_pages, refuse_other_ids, tried
 from evenrank.io.parquet_footer import Footer
 
 PathLike = str | os.PathLike[str]
@@ -255,6 +255,7 @@ def scan(
         absent = set(chosen.needed) - set(footer.names)
         if absent:
             raise DataError(f"{part}: parts of one table must have the same columns; {min(absent)!r} is missing here.")
+    refuse_other_ids(paths, footers, columns.query)
     taken = chosen.features
     if taken is None:
         schema = tried(paths[0], lambda: pl.scan_parquet(paths[0], **PLAIN).select(chosen.rest).collect_schema())
