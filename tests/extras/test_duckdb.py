@@ -183,6 +183,22 @@ def test_a_file_that_vanishes_is_an_error(tmp_path, monkeypatch):
         er.duckdb.audit(folder)
 
 
+def test_a_file_that_is_written_anew_meanwhile_is_an_error(tmp_path, monkeypatch):
+    from evenrank.engines.rows import TableRows
+
+    folder = write(make(), tmp_path, 3)
+    plain = TableRows.of.__func__
+
+    def changed(cls, engine, roles):
+        found = plain(cls, engine, roles)
+        make(1, queries=10).write_parquet(folder / "part-1.parquet")
+        return found
+
+    monkeypatch.setattr(TableRows, "of", classmethod(changed))
+    with pytest.raises(er.DataError, match=r"rows were counted, and then .* were ranked"):
+        er.duckdb.audit(folder)
+
+
 def test_no_room_for_what_does_not_fit_in_memory(tmp_path, monkeypatch):
     from evenrank import duckdb as adapter
 
