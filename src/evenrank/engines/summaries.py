@@ -136,8 +136,8 @@ class EngineLists:
         ranked = int(total["number"][0].as_py() or 0)
         if ranked != self.rows.number:
             raise DataError(
-                f"{engine.title}: {self.rows.number:,} rows were counted, and then {ranked:,} were ranked. Did the data "
-                "change meanwhile?"
+                f"{engine.title}: {self.rows.number:,} rows were counted, and then {ranked:,} were ranked. Did the "
+                "data change meanwhile?"
             )
 
     def _refuse_split_clusters(self) -> None:
