@@ -63,7 +63,7 @@ def mixed(weeks: int, seed: int) -> pl.DataFrame:
 
 def test_a_change_of_the_mix_is_not_called_the_rankers() -> None:
     frame = mixed(12, 15).with_columns(when=pl.col("when").cast(pl.Int64))
-    text = told(frame, window="1", measures=["dp", "four_fifths"])
+    text = told(frame, window="1", measures=["dp", "four_fifths"], alert_on="all")
     assert said(text) - {EARLIER} == {POOLED}
     assert "no gap within queries is shown to have" in text
 
@@ -79,7 +79,10 @@ def test_a_change_of_quality_alone() -> None:
     frame = rows(10, 60, seed=16)
     last = pl.col("when") >= "2026-03-02"
     worse = frame.with_columns(score=pl.when(last).then(pl.col("score") - 4 * pl.col("relevance")).otherwise("score"))
-    assert said(told(worse)) - {EARLIER} == {QUALITY}
+    assert said(told(worse, alert_on="all")) - {EARLIER} == {QUALITY}
+    default = told(worse)
+    assert said(default) == {NONE}  # no gap changed; quality is shown, and gives no alert
+    assert "Moved, and no alert: NDCG@3: " in default
 
 
 def test_too_little_to_tell() -> None:

@@ -21,9 +21,10 @@ from evenrank.io.columns import MissingColumn
 from evenrank.io.files import write_whole
 from evenrank.io.registry import FORMATS as READABLE
 from evenrank.monitoring.estimates import POOLED, QUESTIONS, WITHIN
-from evenrank.monitoring.judge import FIRST, LOOKS, judged
-from evenrank.monitoring.monitor import AGAIN, DEFAULT, WATCHED, Monitor
+from evenrank.monitoring.judge import ALERT_ON, FIRST, LOOKS, judged
+from evenrank.monitoring.monitor import AGAIN, Monitor
 from evenrank.monitoring.result import Chart, Monitored, Point
+from evenrank.monitoring.watched import DEFAULT, knows_groups
 from evenrank.monitoring.windows import PERIOD
 from evenrank.monitoring.words import alert_sentence
 from evenrank.page.monitor import monitor_page
@@ -66,18 +67,28 @@ def monitor(
         str, typer.Option(help=f"What to do with lists that a window already has: {', '.join(AGAIN)}.")
     ] = "refuse",
     reference: Annotated[
-        str, typer.Option(help="The first so many windows, or the first and last as 2026-01-05..2026-01-26.")
+        str, typer.Option(help="How many of the first windows, or the first and last, as 2026-01-05..2026-01-26.")
     ] = str(FIRST),
     reference_state: Annotated[
         Path | None, typer.Option(help="State of a reference of its own; then every window is looked at.")
     ] = None,
     measures: Annotated[
         str | None,
-        typer.Option(help=f"Comma-separated: {', '.join(WATCHED)}.  [default: {', '.join(DEFAULT)}]"),
+        typer.Option(
+            help="Comma-separated: gaps and four_fifths at --k, and any measure of `evenrank measures` that has an "
+            f"interval, as awrf@10.  [default: {', '.join(DEFAULT)}]"
+        ),
     ] = None,
     question: Annotated[
         str, typer.Option(help="Gaps within queries (the ranker's), pooled over all lists, or both.")
     ] = "within",
+    alert_on: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Charts that give alerts: {' (gaps within queries) or '.join(ALERT_ON)}.  [default: within, and all "
+            "where no such gap is watched]"
+        ),
+    ] = None,
     looks: Annotated[
         int, options.numeric(parser=options.whole(1), help="Looks that share the chance of a false alarm.")
     ] = LOOKS,
@@ -122,6 +133,8 @@ def monitor(
     """Watch rankings over time: charts by window, and an alert (exit code 1) where a gap changed since the start."""
     choose(again, AGAIN, what="--again")
     questions = ASKED[choose(question, ASKED, what="--question")]
+    if alert_on is not None:
+        choose(alert_on, ALERT_ON, what="--alert-on")
     span = _reference(reference)
     files = _files(file or [])
     if not files and (state is None or not state.exists()):
@@ -131,7 +144,7 @@ def monitor(
     base = None if reference_state is None else Monitor.load(reference_state)
     names = _periods(files, time, period)
     settings = {
-        "measures": options.names(measures),
+        "measures": None if measures is None else options.split_measures(measures),
         "window": window or (PERIOD if files and time is None else None),
         "timezone": timezone,
         "k": k,
@@ -164,9 +177,11 @@ def monitor(
             )
         except DataError as error:
             raise DataError(f"{paths[0]}: {error}") from None
-    if after.windows and any(measure != "ndcg" for measure in after.measures):
+    if after.windows and any(knows_groups(measure) for measure in after.measures):
         _need_groups(after, files)
-    result = judged(after, reference=base or span, questions=questions, looks=looks, confidence=confidence)
+    result = judged(
+        after, reference=base or span, questions=questions, alert_on=alert_on, looks=looks, confidence=confidence
+    )
     _give(result, out, files, as_json=as_json)
     if state is not None and after is not before:
         after.save(state)
