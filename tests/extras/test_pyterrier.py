@@ -68,7 +68,12 @@ def test_a_pipeline_that_cuts_lists_and_a_baseline(fair: Any) -> None:
     blind = pt.Transformer.from_df(frame)
     evened = blind >> pt.apply.doc_score(lambda row: row["score"] - (GROUPS[row["docno"]] == "b"))
     table = er.ir_measures.experiment(
-        [blind % 12, evened % 12], TOPICS, judged(), [fair.demographic_parity @ 5], names=["blind", "evened"], baseline=0
+        [blind % 12, evened % 12],
+        TOPICS,
+        judged(),
+        [fair.demographic_parity @ 5],
+        names=["blind", "evened"],
+        baseline=0,
     )
     cut = frame[frame["rank"] < 12]
     assert table["demographic_parity@5"][0] == pytest.approx(ours(cut, ["dp@5"])["dp@5"])

@@ -170,11 +170,11 @@ def correction(result: Monitored) -> str:
     """Say which correction was made."""
     level = 1 - result.confidence
     alerting = [chart for chart in result.charts if chart.alerting]
+    number = "the one chart that gives" if len(alerting) == 1 else f"the {len(alerting)} charts that give"
     return (
         f"Correction for looking repeatedly: an alpha-spending rule. Each of {result.looks} looks spends an equal "
-        f"share of {level:.3g}, shared by the spans that end at it and, by Holm's method, by the "
-        f"{len(alerting)} charts that give alerts; so any false alarm in {result.looks} looks has a chance of at most "
-        f"{level:.3g}."
+        f"share of {level:.3g}, shared by the spans that end at it and, by Holm's method, by {number} alerts; so any "
+        f"false alarm in {result.looks} looks has a chance of at most {level:.3g}."
     )
 
 
