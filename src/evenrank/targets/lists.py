@@ -222,11 +222,11 @@ class SoftExposure(Listwise):
             on_place = np.subtract(lower, on_rank * ranks.others, out=lower)
             # A wider spread moves every place: what that does is shared out over the scores that make the spread.
             drawn = _products(on_place, ranks.place)
-            drawn /= ranks.spread * ranks.spread
-            drawn /= lists.shape[1]
+            drawn *= LAPLACE * self.temperature / lists.shape[1]
+            drawn /= ranks.spread
             out = ranks.unsort(on_place)
-            out /= ranks.width
             out -= ranks.centred * drawn
+            out /= ranks.width
             return _unless(ranks.equal, 0, out)
 
         return ranks.unsort(value), pull_back
