@@ -215,10 +215,13 @@ class Kept:
 
 
 def main() -> None:
+    global ALPHAS, DEFAULT
     options = parser(__doc__)
     options.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of the MSLR and TREC samples")
     options.add_argument("--keep", type=Path, metavar="FILE", help="where finished cases are kept")
     options.add_argument("--large", action="store_true", help="20,000 short lists instead of 1,000")
+    options.add_argument("--seed", type=int, default=0, help="of the sets shown on, drawn anew")
+    options.add_argument("--alphas", nargs="+", type=float, help="these strengths, 0 and 1 among them")
     options.add_argument("--only", nargs="+", choices=["curves", "constraint", "aware"], help="these parts")
     options.add_argument("--sets", nargs="+", metavar="NAME", help="these of the data sets")
     options.add_argument("--notions", nargs="+", choices=NOTIONS, help="these notions")
@@ -227,9 +230,12 @@ def main() -> None:
     start("Boosted and neural rankers on twelve data sets", ["lightgbm", "xgboost-cpu", "torch", "numba"], threads=1)
     warnings.simplefilter("ignore", er.DataWarning)
     kept, parts = Kept(given.keep), given.only or ["curves", "constraint", "aware"]
+    if given.alphas:
+        ALPHAS, DEFAULT = np.array(sorted(given.alphas)), sorted(given.alphas).index(1.0)
+    variant = [f"seed {given.seed}"] * bool(given.seed) + ["large"] * given.large
     notions = given.notions or (("dp",) if given.quick else NOTIONS)
     found: dict[tuple[str, ...], Any] = {}
-    available = sets(given.data, quick=given.quick, large=given.large)
+    available = sets(given.data, quick=given.quick, large=given.large, seed=given.seed)
     available = {name: each for name, each in available.items() if given.sets is None or name in given.sets}
     for name, (chosen_on, get) in available.items():
         data, k = get(), cutoff(name)
@@ -239,7 +245,7 @@ def main() -> None:
         for library in given.libraries:
             plain: dict[int, Any] = {}
             for notion in notions:
-                key = ("curve", name, library, notion)
+                key = ("curve", name, library, notion, *variant)
                 if "curves" in parts:
                     found[key] = kept.get(key, lambda: case(library, data, notion, k, plain))  # noqa: B023
                 if "constraint" in parts and library not in NETWORKS and notion != "eop":
@@ -258,7 +264,7 @@ def report(found: dict[tuple[str, ...], Any], available: dict[str, Any]) -> None
         rows = []
         for library in LIBRARIES:
             for chosen_on in (True, False):
-                some = [v for (n, lib, _), v in curves.items() if lib == library and available[n][0] is chosen_on]
+                some = [v for (n, lib, *_), v in curves.items() if lib == library and available[n][0] is chosen_on]
                 if some:
                     rows.append([f"{library}, {'chosen on' if chosen_on else 'shown on'}", *_mean(some)])
         rows.append(["all", *_mean(list(curves.values()))])
