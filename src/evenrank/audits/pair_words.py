@@ -61,10 +61,10 @@ def rates_words(pair: Pair) -> str:
 def got(pair: Pair) -> str:
     """Write what the first group got in lists with both, beside what even shares would give it."""
     both = count(pair.together)
-    what = f"an exposure of {both}" if pair.measure == "exposure_gap" else f"the {both} places in the top {pair.k}"
+    what = f"exposure of {both}" if pair.measure == "exposure_gap" else f"{both} places in the top {pair.k}"
     return (
-        f"{quoted(pair.a)} got {count(pair.observed)} of {what} that the two have, where even shares of each list "
-        f"would give {count(pair.expected)}"
+        f"{quoted(pair.a)} got {count(pair.observed)} of the two groups' {what} ({count(pair.expected)} if every list "
+        "were shared evenly)"
     )
 
 

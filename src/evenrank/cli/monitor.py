@@ -67,7 +67,7 @@ def monitor(
         str, typer.Option(help=f"What to do with lists that a window already has: {', '.join(AGAIN)}.")
     ] = "refuse",
     reference: Annotated[
-        str, typer.Option(help="The first so many windows, or the first and last as 2026-01-05..2026-01-26.")
+        str, typer.Option(help="How many of the first windows, or the first and last, as 2026-01-05..2026-01-26.")
     ] = str(FIRST),
     reference_state: Annotated[
         Path | None, typer.Option(help="State of a reference of its own; then every window is looked at.")

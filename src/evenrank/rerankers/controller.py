@@ -22,9 +22,9 @@ from evenrank.rerankers.controller_input import (
     known_chances,
     lists_of,
     mean_start,
-    not_a_list,
     not_finite,
     notion_name,
+    one_list,
     spread_of,
     stored_scores,
     warm_start,
@@ -154,13 +154,7 @@ class FairController:
         DataError
             If a score is not finite, or the lengths differ; nothing is counted then.
         """
-        try:
-            own = np.asarray(scores, np.float64)
-            fits = own.ndim == 1 and len(groups) == len(own)
-        except (TypeError, ValueError):
-            fits = False
-        if not fits:
-            raise not_a_list(scores, groups)
+        own = one_list(scores, groups)
         if not len(own):
             return np.zeros(0, np.int64)
         down = -own

@@ -18,6 +18,7 @@ from evenrank.ranking import strict_places
 from evenrank.rerankers.base import need_groups, one_column
 from evenrank.rerankers.chances import Chances
 from evenrank.rerankers.tallies import Tallies
+from evenrank.row_checks import as_array, as_floats
 
 MERIT = "merit"
 VERSION = 2  # of states; 1 had one fit of chances for all groups
@@ -57,14 +58,36 @@ def stored_scores(scores: ArrayLike, data: RankingData, least: int) -> NDArray[n
     return np.asarray(one_column(scores, data), np.float64)
 
 
-def not_a_list(scores: Any, groups: Any) -> DataError:
-    """Make the error for scores and groups that are not one list."""
+def plain_floats(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Make float64 of a list's numbers; nothing that is masked, complex, a time or no number becomes one.
+
+    Parameters
+    ----------
+    values : array-like
+        (n,).
+    what : str
+        What an error calls them.
+
+    Returns
+    -------
+    ndarray
+        (n,); an array of float64 stays as it is.
+    """
+    if type(values) is np.ndarray and values.dtype.char == "d":
+        return values
+    return as_floats(as_array(values, what), what)
+
+
+def one_list(scores: ArrayLike, groups: Any) -> NDArray[np.float64]:
+    """Check that scores and groups are one list, and give the scores, (n,)."""
     try:
-        own = np.asarray(scores)
-        found = f"shape {own.shape} of {own.dtype} and {len(groups)} groups"
-    except (TypeError, ValueError):
+        own = plain_floats(scores, "scores")
+        if own.ndim == 1 and len(groups) == len(own):
+            return own
+        found = f"shape {own.shape} and {len(groups)} groups"
+    except TypeError:
         found = f"{type(scores).__name__} and {type(groups).__name__}"
-    return DataError(f"rank needs one score and one group per item; got {found}.")
+    raise DataError(f"rank needs one score and one group per item; got {found}.")
 
 
 def lists_of(stored: NDArray[np.float64], data: RankingData) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
@@ -125,7 +148,12 @@ def kept_start(state: Mapping[str, Any]) -> tuple[dict[Any, float], dict[Any, fl
     """Read from a controller's state what `warm_start` gave it."""
     if state["controller"] not in range(1, VERSION + 1):
         raise DataError(f"this state is of version {state['controller']!r}; this evenrank knows 1 to {VERSION}.")
+    for name in ("notion", "gain", *(("k",) if state["value"] == "topk" else ())):
+        if state[name] is None:  # it would become the default
+            raise DataError(f"the state of this FairController lacks its {name}. Keep what state() gave.")
     start, offsets = ({label: float(number) for label, number in state[name]} for name in ("start", "offsets"))
+    for label, number in (*start.items(), *offsets.items()):
+        check_number(number, f"the start of group {label!r}")
     fits = state["chances"] or []
     if state["controller"] == 1 and fits:
         fits = [[None, *fits]]
@@ -200,7 +228,7 @@ def checked_relevance(given: ArrayLike, own: NDArray[np.float64], notion: str) -
     DataError
         If there are more or fewer numbers, or one is out of bounds or NaN.
     """
-    relevance = np.asarray(given, np.float64)
+    relevance = plain_floats(given, "relevance")
     if relevance.shape != own.shape:
         raise DataError(f"relevance must be one number per item, {own.shape}; got shape {relevance.shape}.")
     low, high = relevance.item(relevance.argmin()), relevance.item(relevance.argmax())  # NaN, if there is one
