@@ -108,6 +108,7 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
         [
             "monitor log.csv --time when --group age --k 5 --json",
             "monitor log.csv --time when --group sex --k 3 --no-relevance --json",
+            "monitor log.csv --time when --group age --k 5 --measures awrf@5,dtr,pairwise_gap,group_iaa --json",
         ],
     ),
     "bound": (

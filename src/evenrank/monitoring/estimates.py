@@ -9,6 +9,7 @@ lists become longer or their groups' shares differ. Charts show the difference o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,12 @@ class Estimate:
     ratio: Any = 1.0
     weights: Array | None = None
 
-    @property
+    @cached_property
+    def total(self) -> Array:
+        """The sums over all bins, (s, columns)."""
+        return np.asarray(self.sums.sum(1))
+
+    @cached_property
     def _parts(self) -> list[tuple[Any, Array, Array]]:
         """The mean values that the estimate is a sum of: factor, sums of the value and sizes, (s, bins)."""
         if self.kind == WITHIN:
@@ -99,7 +105,7 @@ class Estimate:
 
         ``seen`` asks for that of the kinds of list whose spread can be seen: here, of all.
         """
-        sums = self.sums.sum(1)
+        sums = self.total
         if self.kind == WITHIN:
             total = np.zeros(len(sums))
             for factor, _, size in self._parts:
@@ -119,7 +125,7 @@ class Estimate:
     @property
     def few(self) -> NDArray[np.bool_]:
         """Where so little is selected that bins are not believed to vary less than chance, (s,)."""
-        sums = self.sums.sum(1)
+        sums = self.total
         if self.kind == WITHIN:
             return np.asarray(sums[:, VARIANCE::3].sum(-1) < ENOUGH)
         cells = [sums[:, X_A], sums[:, X_B], sums[:, N_A] - sums[:, X_A], sums[:, N_B] - sums[:, X_B]]
@@ -130,7 +136,7 @@ class Estimate:
     @property
     def shown(self) -> Array:
         """The estimate as charts show it, (s,): a difference of rates, or a ratio of rates."""
-        sums = self.sums.sum(1)
+        sums = self.total
         if self.kind == WITHIN:
             return over(sums[:, EXCESS::3].sum(-1), sums[:, WEIGHT::3].sum(-1))
         if self.kind == RATIO:
@@ -140,7 +146,7 @@ class Estimate:
     @property
     def scale(self) -> Array:
         """What a difference of estimates is multiplied with to be shown, (s,)."""
-        sums = self.sums.sum(1)
+        sums = self.total
         if self.kind == WITHIN:
             return over(sums[:, VARIANCE::3].sum(-1), sums[:, WEIGHT::3].sum(-1))
         if self.kind == RATIO:
@@ -150,7 +156,7 @@ class Estimate:
     @property
     def counts(self) -> Array:
         """The rows of the two groups, (s, 2)."""
-        return np.asarray(self.sums.sum(1)[:, [N_A, N_B]])
+        return self.total[:, [N_A, N_B]]
 
     def at_one_mix(self, reference: Estimate) -> tuple[Estimate, Estimate]:
         """Weigh the kinds of list alike on both sides, as each bears on both: V·V′/(V + V′), of sum 1.
@@ -168,7 +174,7 @@ class Estimate:
         """
         if self.kind != WITHIN:
             return self, reference
-        own, base = (estimate.sums.sum(1)[:, VARIANCE::3] for estimate in (self, reference))
+        own, base = (estimate.total[:, VARIANCE::3] for estimate in (self, reference))
         weights = over(own * base, own + base)
         weights = np.nan_to_num(weights)
         weights = weights / np.where(weights.sum(-1, keepdims=True) > 0, weights.sum(-1, keepdims=True), np.nan)

@@ -8,6 +8,7 @@ then the ratio is taken. So seasons with longer lists, other shares of groups or
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class Rates(Estimate):
         For "quotient": the reference's, (s,) if it depends on the mix; what is compared is r_a − ratio · r_b.
     """
 
-    @property
+    @cached_property
     def _sides(self) -> list[tuple[Any, Array]]:
         """The factor of each rate, and its sums, (s, bins, kinds, 3)."""
         count = SIDES[self.kind]
@@ -50,16 +51,19 @@ class Rates(Estimate):
             size = np.where(np.isfinite(self.weights).all(-1), size, 0.0)
         return over((weights * total[..., TOTAL]).sum(-1), size), size, weights
 
+    @cached_property
+    def _each(self) -> list[tuple[Array, Array, Array]]:
+        return [self._rate(table) for _, table in self._sides]
+
     @property
     def rates(self) -> list[Array]:
         """The rate of each side, (s,)."""
-        return [self._rate(table)[0] for _, table in self._sides]
+        return [rate for rate, _, _ in self._each]
 
-    @property
+    @cached_property
     def _parts(self) -> list[tuple[Any, Array, Array]]:
         parts: list[tuple[Any, Array, Array]] = []
-        for factor, table in self._sides:
-            rate, size, weights = self._rate(table)
+        for (factor, table), (rate, size, weights) in zip(self._sides, self._each, strict=True):
             if self.weights is None:
                 parts.append((factor, table[..., TOTAL].sum(-1), table[..., NUMBER].sum(-1)))
                 continue
@@ -79,8 +83,7 @@ class Rates(Estimate):
     def number(self) -> Array:
         """How many equal bins would bear as much on the side with the fewest, (s,)."""
         each = []
-        for _, table in self._sides:
-            _, _, weights = self._rate(table)
+        for (_, table), (_, _, weights) in zip(self._sides, self._each, strict=True):
             bears = (weights[:, None] * table[..., LISTS]).sum(-1)
             each.append(np.nan_to_num(over(bears.sum(-1) ** 2, (bears**2).sum(-1))))
         return np.asarray(np.min(each, axis=0))
