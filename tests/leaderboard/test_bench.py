@@ -373,3 +373,8 @@ def test_a_folder_of_a_sweep_is_no_bench(data, tmp_path):
     with pytest.raises(DataError, match=r"config\.json"):
         er.Bench.load(tmp_path / "run")
     assert not list(Path(tmp_path / "run").glob("bench*"))
+
+
+def test_no_name_in_the_table_is_a_formula(data):
+    table = er.bench({"=cmd|rows": data}, ["fastar"], ["dp"], {"fastar": [0, 0.3]}, ks=[2], folds=3, seeds=1).csv()
+    assert {row["data"] for row in csv.DictReader(io.StringIO(table))} == {"'=cmd|rows"}

@@ -208,14 +208,14 @@ def test_a_change_of_awrf_is_noticed_and_said() -> None:
     changed = {chart.measure for chart, _ in result.alerts()}
     assert {"awrf", "ndkl", "pairwise_parity", "group_iaa"} <= changed
     said = "\n".join(result.conclusions())
-    assert "Both sides were compared at one mix of lists" in said
+    assert "Means and rates were compared at one mix of lists" in said
     assert "where the reference, with the same mix of lists, has" in said
     assert "Only quality changed" not in said
     assert "Within queries: groups" not in said
     assert "AWRF@3" in result.html()
     calm = er.monitor(*taken(rows(14, 80, 12, seed=8)), measures=["awrf@3", "ndkl", "dtr", "pairwise_parity"], k=3)
     assert calm.alerts() == []
-    assert "Both sides were compared" not in "\n".join(calm.conclusions())
+    assert "Means and rates were compared" not in "\n".join(calm.conclusions())
 
 
 def test_three_groups_have_charts_of_each_pair() -> None:

@@ -122,7 +122,7 @@ def audit(
     form = standards.Form(standard, sex, race, person, rate, reduce, unknown)
     if standard is not None:
         form.refuse(group=group, compare=compare, fail_over=fail_over, cluster=cluster, min_count=min_count)
-        form.refuse(qrels=qrels, groups=groups, measures=measures)
+        form.refuse(qrels=qrels, groups=groups, measures=measures, engine=engine, master=master, memory=memory)
         report = form.audit(file, settings, k=k, rank=rank, min_share=min_share, confidence=confidence)
         standards.write(report, shape, out, file)
         return

@@ -24,7 +24,7 @@ from evenrank.monitoring.estimates import POOLED, QUESTIONS, WITHIN
 from evenrank.monitoring.judge import ALERT_ON, FIRST, LOOKS, judged
 from evenrank.monitoring.monitor import AGAIN, Monitor
 from evenrank.monitoring.result import Chart, Monitored, Point
-from evenrank.monitoring.watched import DEFAULT, knows_groups
+from evenrank.monitoring.watched import DEFAULT, PAIRS, asked_at, knows_groups
 from evenrank.monitoring.windows import PERIOD
 from evenrank.monitoring.words import alert_sentence
 from evenrank.page.monitor import monitor_page
@@ -144,7 +144,7 @@ def monitor(
     base = None if reference_state is None else Monitor.load(reference_state)
     names = _periods(files, time, period)
     settings = {
-        "measures": None if measures is None else options.split_measures(measures),
+        "measures": None if measures is None else _measures(measures),
         "window": window or (PERIOD if files and time is None else None),
         "timezone": timezone,
         "k": k,
@@ -162,9 +162,12 @@ def monitor(
         "header": header,
     }
     after = before
+    groups: set[str] = set()
     shared = list(dict.fromkeys(cluster or []))
     for paths, name in names:
-        data, columns = _read(paths, item, [*([time] if time is not None else []), *shared], reading)
+        wanted = [*([("time", time)] if time is not None else []), *(("cluster", column) for column in shared)]
+        data, columns = _read(paths, item, wanted, reading)
+        groups |= {str(data.group_names[code]) for code in np.unique(data.group[data.group >= 0])}
         scores = data.to_caller(data.column(rank or score))
         times = columns[time] if time is not None else np.full(data.n_rows, name, object)
         try:
@@ -178,7 +181,8 @@ def monitor(
         except DataError as error:
             raise DataError(f"{paths[0]}: {error}") from None
     if after.windows and any(knows_groups(measure) for measure in after.measures):
-        _need_groups(after, files)
+        known = {name for series in after.table.series for name in (series.a, series.b, series.mix) if name}
+        _need_groups(known | groups, before, files)
     result = judged(
         after, reference=base or span, questions=questions, alert_on=alert_on, looks=looks, confidence=confidence
     )
@@ -200,6 +204,13 @@ def _spoken(alerts: list[tuple[Chart, Point]]) -> str:
     strongest = min(here, key=lambda alert: alert[1].adjusted)
     more = f" And {len(here) - 1} more." if len(here) > 1 else ""
     return f"changed at {last}: {alert_sentence(*strongest)}{more}"
+
+
+def _measures(text: str) -> list[str]:
+    names = options.split_measures(text)
+    if not names:
+        raise ConfigError(f"--measures must name what is watched, as dp,awrf@10; got {text!r}. Or leave it out.")
+    return names
 
 
 def _reference(text: str) -> Any:
@@ -276,7 +287,7 @@ def _plain(value: Any) -> str:
 
 
 def _read(
-    paths: list[Path], item: str | None, labels: list[str], reading: dict[str, Any]
+    paths: list[Path], item: str | None, wanted: list[tuple[str, str]], reading: dict[str, Any]
 ) -> tuple[RankingData, dict[str, Any]]:
     """Rows with their items, which may come again in another window's list of the same query."""
     advice = {
@@ -285,7 +296,6 @@ def _read(
         "item": "Name the right column with --item.",
     }
     name = item or "item"
-    wanted = [*(("cluster" if j else "time", column) for j, column in enumerate(labels))]
     try:
         data, columns = er.io.registry.read_with_labels(paths, [*wanted, ("item", name)], ignore=[name], **reading)
     except MissingColumn as error:
@@ -300,8 +310,14 @@ def _read(
     return data, columns
 
 
-def _need_groups(state: Monitor, files: list[Path]) -> None:
-    groups = {series.a for series in state.table.series if series.a}
+def _need_groups(groups: set[str], before: Monitor, files: list[Path]) -> None:
+    """Refuse rows of one group, unless the state may know more; and a protected group that no row has."""
+    if before.windows and not any(measure in PAIRS for measure in before.measures):
+        return
+    for name in before.measures:
+        protected = None if name in PAIRS else asked_at(name, 1).options.protected
+        if not before.windows and protected is not None and str(protected) not in groups:
+            raise ConfigError(f"{name}: protected must be one of the groups {_plain(tuple(sorted(groups)))}.")
     if len(groups) < 2:
         where = files[0] if files else "the state"
         there = f"only {next(iter(groups))!r}" if groups else "no group labels"

@@ -125,8 +125,20 @@ class EngineLists:
             levels = engine.named("levels")
         engine.keep("lists", sql.lists(levels, places, shape))
         found = cls(rows, shape, cuts, items and roles.item is not None, levels)
+        found._refuse_other_rows()
         found._refuse_split_clusters()
         return found
+
+    def _refuse_other_rows(self) -> None:
+        """Refuse rows that were others when they were ranked: a file was written anew, or a frame draws them."""
+        engine = self.rows.engine
+        total = engine.fetch(f"SELECT CAST(sum(length) AS BIGINT) AS number FROM {engine.named('lists')}")
+        ranked = int(total["number"][0].as_py() or 0)
+        if ranked != self.rows.number:
+            raise DataError(
+                f"{engine.title}: {self.rows.number:,} rows were counted, and then {ranked:,} were ranked. Did the "
+                "data change meanwhile?"
+            )
 
     def _refuse_split_clusters(self) -> None:
         engine = self.rows.engine

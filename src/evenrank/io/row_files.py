@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import is_categorical, note_left_out
 from evenrank.io.columns import Columns, Plan, plan
-from evenrank.io.parquet import PLAIN, checked_footer, checked_pages, tried
+from evenrank.io.parquet import PLAIN, checked_footer, checked_pages, refuse_other_ids, tried
 from evenrank.io.parquet_footer import Footer
 
 PathLike = str | os.PathLike[str]
@@ -73,6 +73,11 @@ class RankingFiles:
         part = int(np.searchsorted(self.starts, row, side="right")) - 1
         return f"{self.paths[part]}: row {row - int(self.starts[part])}"
 
+    def refuse_changed(self) -> None:
+        """Raise a DataError if a file is no longer what it was when it was scanned."""
+        for path, footer in zip(self.paths, self.footers, strict=True):
+            _refuse_changed(path, footer)
+
     def frames(self, names: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
         """Go through all rows in parts.
 
@@ -96,8 +101,7 @@ class RankingFiles:
         most = max(1024, PART_BYTES // (8 * max(1, len(names))))
         types: dict[str, Any] = {}
         for number, (path, footer) in enumerate(zip(self.paths, self.footers, strict=True)):
-            if checked_footer(path) != footer:
-                raise DataError(f"{path}: the file has changed since it was scanned. Scan it again.")
+            _refuse_changed(path, footer)
             checked_pages(path, footer, names)
             begin = 0
             for frame in _parts(path, footer, names, most):
@@ -106,6 +110,11 @@ class RankingFiles:
                 begin += frame.height
             if begin != footer.n_rows:
                 raise DataError(f"{path}: {begin} rows came for {footer.n_rows}. Write or download it again.")
+
+
+def _refuse_changed(path: Path, footer: Footer) -> None:
+    if checked_footer(path) != footer:
+        raise DataError(f"{path}: the file has changed since it was scanned. Scan it again.")
 
 
 def _parts(path: Path, footer: Footer, names: Sequence[str], most: int) -> Iterator[pl.DataFrame]:
@@ -255,6 +264,7 @@ def scan(
         absent = set(chosen.needed) - set(footer.names)
         if absent:
             raise DataError(f"{part}: parts of one table must have the same columns; {min(absent)!r} is missing here.")
+    refuse_other_ids(paths, footers, columns.query)
     taken = chosen.features
     if taken is None:
         schema = tried(paths[0], lambda: pl.scan_parquet(paths[0], **PLAIN).select(chosen.rest).collect_schema())

@@ -118,6 +118,8 @@ def charts_of(state: Monitor, base: Monitor, questions: Sequence[str]) -> list[W
         In the order of the measures.
     """
     charts: list[Watch] = []
+    if not state.windows and not base.windows:
+        return charts
     groups = sorted({series.a for part in (state, base) for series in part.table.series if series.a})
     k = state.k or base.k or 0
     for measure in state.measures:

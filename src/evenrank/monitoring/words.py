@@ -79,6 +79,8 @@ def _turned(chart: Chart, point: Point) -> str:
     ends = chart.reference_low - even, chart.reference_high - even
     if chart.question == MEAN or not (ends[0] > 0 or ends[1] < 0) or not (point.span_value - even) * ends[0] < 0:
         return ""
+    if not (point.high < even if ends[0] > 0 else point.low > even):  # the window by itself must show it
+        return ""
     before, now = (chart.a, chart.b) if ends[0] > 0 else (chart.b, chart.a)
     return f" In the reference {quoted(before)} was ahead, and now {quoted(now)} is."
 
@@ -110,36 +112,52 @@ def conclusions(result: Monitored) -> list[str]:
         if len(now) > MOST_SAID:
             out.append(f"{len(now) - MOST_SAID} more changed, see the tables.")
     elif result.verdict == "cannot tell":
-        out.append(f"Cannot tell at the last look, {last}: it, and the windows before it, hold too few lists.")
+        out.append(
+            f"Cannot tell at the last look, {last}: it, and the windows before it, have too few lists that can be "
+            "compared with the reference."
+        )
     else:
         out.append(f"No change is shown at the last look, {last}. Small changes may be there.")
     earlier = [(chart, point) for chart, point in result.alerts() if point.window != last]
     if earlier:
         names = list(dict.fromkeys(point.window for _, point in earlier))
         out.append(f"Earlier looks that showed a change: {_named(names)}.")
-    kinds = {chart.question for chart, _ in now}
-    if now and WITHIN in kinds:
-        out.append(
-            "Within queries: groups are treated differently than in the reference in lists of the same length and "
-            "mix. That is the ranker, what it is fed, or other kinds of queries."
-        )
-    if now and WITHIN not in kinds and kinds & {POOLED, RATIO}:
-        tested = any(chart.question == WITHIN and chart.points[-1].p == chart.points[-1].p for chart in result.charts)
-        out.append(
-            "Only what is pooled over all lists changed"
-            + (", and no gap within queries is shown to have: " if tested else ": ")
-            + "other lists than in the reference may be all there is to it."
-        )
-    if now and not any(is_of_groups(chart) for chart, _ in now):
-        out.append("Only quality changed. That may be harder queries or other labels as well as the ranker.")
-    elif now and WITHIN not in kinds and kinds & {MEAN, DIFFERENCE, QUOTIENT}:
-        out.append(
-            "Both sides were compared at one mix of lists, by length, groups' shares and relevant items. What changed "
-            "is the ranker, what it is fed, or queries that differ in other ways."
-        )
+    if now:
+        out += _whose(result, [chart for chart, _ in now])
     out += moved_sentences(result, last)
     out.append(correction(result))
     return out
+
+
+def _whose(result: Monitored, changed: list[Chart]) -> list[str]:
+    """Say what may be behind the charts that changed at the last look."""
+    kinds = {chart.question for chart in changed}
+    tested = [chart for chart in result.charts if chart.points[-1].p == chart.points[-1].p]
+    if WITHIN in kinds:
+        return [
+            "Within queries: groups are treated differently than in the reference in lists of the same length and "
+            "mix. That is the ranker, what it is fed, or other kinds of queries."
+        ]
+    unshown = any(chart.question == WITHIN for chart in tested)
+    if kinds <= {POOLED, RATIO}:
+        return [
+            "Only what is pooled over all lists changed"
+            + (", and no gap within queries is shown to have: " if unshown else ": ")
+            + "other lists than in the reference may be all there is to it."
+        ]
+    if not any(is_of_groups(chart) for chart in changed):
+        start = "Only quality changed." if any(is_of_groups(chart) for chart in tested) else "Quality changed."
+        return [f"{start} That may be harder queries or other labels as well as the ranker."]
+    out = []
+    if kinds & {POOLED, RATIO}:
+        out.append(
+            "Where rates are pooled over all lists, other lists than in the reference may be all there is to it."
+        )
+    return [
+        *out,
+        "Means and rates were compared at one mix of lists, by length, groups' shares and relevant items. What changed "
+        "is the ranker, what it is fed, or queries that differ in other ways.",
+    ]
 
 
 def is_of_groups(chart: Chart) -> bool:
@@ -170,11 +188,11 @@ def correction(result: Monitored) -> str:
     """Say which correction was made."""
     level = 1 - result.confidence
     alerting = [chart for chart in result.charts if chart.alerting]
+    number = "the one chart that gives" if len(alerting) == 1 else f"the {len(alerting)} charts that give"
     return (
         f"Correction for looking repeatedly: an alpha-spending rule. Each of {result.looks} looks spends an equal "
-        f"share of {level:.3g}, shared by the spans that end at it and, by Holm's method, by the "
-        f"{len(alerting)} charts that give alerts; so any false alarm in {result.looks} looks has a chance of at most "
-        f"{level:.3g}."
+        f"share of {level:.3g}, shared by the spans that end at it and, by Holm's method, by {number} alerts; so any "
+        f"false alarm in {result.looks} looks has a chance of at most {level:.3g}."
     )
 
 
@@ -210,7 +228,8 @@ def notes(result: Monitored) -> list[str]:
             out.append(f"{quoted(chart.a)} or {quoted(chart.b)} is absent in: {_named(absent)}.")
     closed = [chart for chart in result.charts if looks and not any(point.p == point.p for point in chart.points)]
     if closed:
-        out.append(f"Too few lists to test, ever: {'; '.join(title(chart) for chart in closed)}.")
+        named = "; ".join(title(chart) for chart in closed)
+        out.append(f"Never tested, for lack of lists that can be compared with the reference: {named}.")
     if state.cluster_names:
         out.append(
             f"Clusters: {', '.join(map(quoted, state.cluster_names))}; lists that share one may depend on each other."

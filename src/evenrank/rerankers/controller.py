@@ -17,7 +17,6 @@ from evenrank.rerankers.controller_input import (
     MERIT,
     VALUES,
     VERSION,
-    as_list,
     checked_relevance,
     kept_start,
     known_chances,
