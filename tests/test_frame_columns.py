@@ -196,3 +196,30 @@ def test_usual_names_whose_part_another_column_has_are_no_features(load: Load) -
     assert notes == [BY_NAME.format("'qid', 'relevance', 'group'")]
     data, notes = noted(load, columns, query="q2", relevance="label", group="sex", features=["price", "qid"])
     assert (data.feature_names, notes) == (("price", "qid"), [])
+
+
+def test_columns_may_be_called_by_numbers() -> None:
+    table = pd.DataFrame({"qid": ROWS["qid"], "relevance": ROWS["relevance"], 3: ROWS["group"], 0: ROWS["price"]})
+    data = er.RankingData.from_frame(table.assign(kind=pd.Categorical(["x", "y", "x", "y"])), group=3)  # type: ignore[arg-type]
+    assert data.feature_names == ("0", "kind")
+    assert data.to_caller(data.features)[:, 0].tolist() == ROWS["price"]
+    assert data.group_names == ("a", "b")
+
+
+@pytest.mark.parametrize("make", [pd.concat, lambda parts, axis: pd.concat(parts, axis=axis).astype(object)])
+def test_columns_of_one_name_are_refused(make: Any) -> None:
+    table = pd.DataFrame({name: ROWS[name] for name in ("qid", "relevance", "group", "price")})
+    with pytest.raises(er.DataError, match="columns must have different names; twice there: 'price'"):
+        er.RankingData.from_frame(make([table, table[["price"]]], axis=1))
+
+
+def test_integers_of_128_bits_are_ids_and_features() -> None:
+    table = pl.DataFrame({name: ROWS[name] for name in ("qid", "item", "relevance", "group", "price")})
+    wide = table.with_columns(
+        pl.col("qid", "item", "relevance").cast(pl.Int128), price=pl.Series([7, 8, 2, 1], dtype=pl.Int128)
+    )
+    data = er.RankingData.from_frame(wide.with_columns(item=pl.col("item") + 2**100))
+    assert data.query_ids.tolist() == [1, 2]
+    assert data.item_ids is not None
+    assert data.item_ids[0] == 11 + 2**100
+    assert data.features.ravel().tolist() == [7, 8, 2, 1]

@@ -13,6 +13,7 @@ import pytest
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, EvenrankError
 from evenrank.labels import group_rows, is_missing, tidy_labels
+from evenrank.measures import measure
 from evenrank.row_checks import gather, listed
 
 GOOD = {
@@ -54,6 +55,8 @@ def length(what: str) -> str:
             {"X": np.array([["2020"]] * 3, "M8[D]")},
             r"X must be numeric; got datetime64\[D\] values\. .*",
         ),
+        ({"X": np.zeros((3, 1), "m8[s]")}, r"X must be numeric; got timedelta64\[s\] values\. .*"),
+        ({"X": [[10**400], [1], [1]]}, r"X must be numbers below 1\.8e308 in magnitude; got a larger integer\."),
         ({"X": [1.0, 2.0, 3.0]}, r"X must be two-dimensional \(rows, features\); got shape \(3,\)\."),
         ({"X": [[1.0], [2.0, 3.0], [4.0]]}, r"X must be a regular array; got rows of different lengths\."),
         ({"X": np.zeros((0, 2))}, r"The data has no rows; at least one is needed\."),
@@ -68,6 +71,15 @@ def length(what: str) -> str:
         ({"relevance": with_value("relevance", np.inf)}, rf"row 2: relevance must be .* ≥ 0; got inf\. {ROW}\."),
         ({"relevance": with_value("relevance", "n/a")}, rf"row 2: relevance must be .* ≥ 0; got 'n/a'\. {ROW}\."),
         ({"relevance": with_value("relevance", pd.NA)}, rf"row 2: relevance must be .* ≥ 0; got <NA>\. {ROW}\."),
+        (
+            {"relevance": with_value("relevance", 1e101)},
+            rf"row 2: relevance must be at most 1e\+100; got 1e\+101\. {ROW}\.",
+        ),
+        ({"relevance": np.array([0, 1j, 1])}, r"relevance must be numbers; got complex128 values\."),
+        ({"relevance": np.array([0, 1, 2], "M8[D]")}, r"relevance must be numbers; got datetime64\[D\] values\."),
+        ({"relevance": np.zeros(3, "m8[s]")}, r"relevance must be numbers; got timedelta64\[s\] values\."),
+        ({"relevance": np.zeros(3, [("a", "f8")])}, r"relevance must be numbers; got .* values\."),
+        ({"relevance": [0, 10**400, 1]}, r"relevance must be numbers below 1\.8e308 in magnitude; got a larger .*"),
         ({"relevance": [0, [1], 1]}, r"relevance must be a regular array; got rows of different lengths\."),
         ({"relevance": [[0], [1], [1]]}, r"relevance must have one value for each .*; got shape \(3, 1\)\."),
         # lengths
@@ -226,3 +238,17 @@ def test_how_many_rows_are_looked_at_a_time_changes_nothing(rows: int, monkeypat
     for twice in (["x", "y", "z", "x", "x", "z", "x", "y"], [1, 2, 3, 1, 1, 3, 1, 2]):
         with pytest.raises(DataError, match=r"row 4: item ('x'|1) occurs twice in query 2 \(first at row 3\)"):
             RankingData.from_arrays(np.zeros((8, 1)), np.zeros(8), labels, query, item_ids=twice)
+
+
+@pytest.mark.parametrize("kind", ["M8[D]", "m8[s]", "c16", [("a", "f8")]])
+def test_scores_of_other_kinds_are_refused(kind: object) -> None:
+    data = RankingData.from_arrays(np.zeros((3, 0)), [0, 1, 1], ["a", "b", "b"], [1, 1, 1])
+    with pytest.raises(DataError, match="scores must be numbers; got"):
+        measure(np.zeros(3, kind), data, ["ndcg@2"])
+
+
+def test_an_arrow_table_has_its_own_names() -> None:
+    table = pa.table({"age": [1.0, 2.0, 3.0], "pay": [4.0, 5.0, 6.0]})
+    data = RankingData.from_arrays(table, [0, 1, 1], ["a", "b", "b"], [1, 1, 1])
+    assert data.feature_names == ("age", "pay")
+    assert data.features.tolist() == [[1, 4], [2, 5], [3, 6]]

@@ -211,19 +211,19 @@ class RankingData(Rows):
             categorical=categorical,
             stacklevel=3,
         )
-        at = locate or (lambda row: f"row {row}")
+        at, column = locate or (lambda row: f"row {row}"), frame.get_column
         matrix, labels_of = feature_matrix(frame, chosen, at, categorical)
         if features is None:
             note_ids(matrix, chosen, stacklevel=2)
         return cls.from_arrays(
             matrix,
-            np.zeros(len(frame)) if relevance is None else frame_numbers(frame[relevance], relevance, at),
-            None if group is None else frame_labels(frame[group]),
-            frame_labels(frame[query]),
-            item_ids=None if item is None else frame_labels(frame[item]),
+            np.zeros(len(frame)) if relevance is None else frame_numbers(column(relevance), relevance, at),
+            None if group is None else frame_labels(column(group)),
+            frame_labels(column(query)),
+            item_ids=None if item is None else frame_labels(column(item)),
             feature_names=chosen,
             relevance_threshold=relevance_threshold,
-            sample_weight=None if sample_weight is None else frame_numbers(frame[sample_weight], sample_weight, at),
+            sample_weight=None if sample_weight is None else frame_numbers(column(sample_weight), sample_weight, at),
             categories=labels_of,
             locate=at,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from evenrank.categories import numbered
 from evenrank.errors import DataError, DataWarning
 from evenrank.labels import is_missing
-from evenrank.row_checks import Locate, is_number, listed
+from evenrank.row_checks import Locate, frame_names, is_number, listed
 
 # Columns of these names are features only where they are named as such: results of ranking, and the usual names of what
 # is learnt and compared, which stay what they are where another column has their part.
@@ -57,6 +58,11 @@ def frame_parts(
         raise DataError(
             f"df must be a pandas, polars or pyarrow table; got {type(df).__name__}. Use from_arrays for arrays."
         ) from None
+    except nw.exceptions.DuplicateError:
+        twice = [name for name, number in Counter(frame_names(df)).items() if number > 1]
+        raise DataError(
+            f"columns must have different names; twice there: {listed(twice)}. Rename or drop one."
+        ) from None
     for role, column in named.items():
         if column is not None and column not in frame.columns:
             raise DataError(f"{role} column {column!r} is not in the data; it has {listed(frame.columns)}.")
@@ -69,7 +75,7 @@ def frame_parts(
         return frame, item, [*features, *(name for name in categorical if name not in features)]
     taken = {*named.values(), item, *ignore} - {*categorical}
     rest, by_name = usual_features([column for column in frame.columns if column not in taken], categorical)
-    chosen = [name for name in rest if name in categorical or _is_feature(frame[name].dtype)]
+    chosen = [name for name in rest if name in categorical or _is_feature(frame.get_column(name).dtype)]
     note_left_out(by_name, [name for name in rest if name not in chosen], stacklevel=stacklevel)
     return frame, item, chosen
 
@@ -180,14 +186,15 @@ def feature_matrix(
     """
     import narwhals as nw
 
-    dtype = np.float32 if columns and all(frame[c].dtype == nw.Float32 for c in columns) else np.float64
+    dtype = np.float32 if columns and all(frame.get_column(c).dtype == nw.Float32 for c in columns) else np.float64
     out = np.empty((len(frame), len(columns)), dtype)
     labels_of: dict[str, tuple[Any, ...]] = {}
     for j, column in enumerate(columns):
-        if column in categorical or is_categorical(frame[column].dtype):
-            out[:, j], labels_of[column] = numbered(frame_labels(frame[column]))
+        series = frame.get_column(column)
+        if column in categorical or is_categorical(series.dtype):
+            out[:, j], labels_of[str(column)] = numbered(frame_labels(series))
         else:
-            out[:, j] = frame_numbers(frame[column], column, at, missing=np.nan)
+            out[:, j] = frame_numbers(series, column, at, missing=np.nan)
     return out, labels_of
 
 
@@ -219,16 +226,21 @@ def frame_numbers(series: Any, name: str, at: Locate, *, missing: float | None =
     null = series.is_null()
     dtype = np.float32 if series.dtype == nw.Float32 else np.float64
     if not null.any():
-        return np.asarray(series.to_numpy(), dtype=dtype)
+        return np.asarray((series.cast(nw.Float64) if _is_wide(series.dtype) else series).to_numpy(), dtype=dtype)
     if missing is None:
         row = int(np.argmax(null.to_numpy()))
         raise DataError(f"{at(row)}: column {name!r} must be a finite number; got an empty value. Fill or drop it.")
     return np.where(null.to_numpy(), missing, series.cast(nw.Float64).to_numpy()).astype(dtype)
 
 
+def _is_wide(dtype: Any) -> bool:
+    """Tell whether numbers have 128 bits, which numpy has no type for."""
+    return type(dtype).__name__ in ("Int128", "UInt128")
+
+
 def frame_labels(series: Any) -> NDArray[Any]:
     """Convert a column to labels, (n,): integers without nulls stay integers, all else becomes Python values."""
-    if series.dtype.is_integer() and not series.is_null().any():
+    if series.dtype.is_integer() and not (_is_wide(series.dtype) or series.is_null().any()):
         return np.asarray(series.to_numpy())
     return np.fromiter(python_values(series), object, len(series))
 

@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.errors import DataError
 
 BLOCK_BYTES = 1 << 23
+LARGEST = 1e100  # sums of squares of such numbers are finite
+NUMERIC = "fiub"
+READABLE = NUMERIC + "OUST"  # objects and text that may read as numbers; times, records and complex numbers do not
 
 Locate = Callable[[int], str]
 
@@ -78,7 +81,7 @@ def number_array(values: ArrayLike, what: str) -> NDArray[Any]:
     array = as_array(values, what)
     if isinstance(values, list | tuple) and array.dtype.kind == "f" and np.abs(array).max(initial=0) >= 2**53:
         array = np.array(values, dtype=object)  # numpy makes floats of integers of which some need a sign, some 64 bits
-    if array.dtype.kind in "fiub":
+    if array.dtype.kind in NUMERIC:
         return array
     if array.dtype == object and all(isinstance(value, int | np.integer | np.bool_) for value in array.flat):
         exact = np.array([int(value) for value in array.flat], object).reshape(array.shape)
@@ -91,7 +94,9 @@ def number_array(values: ArrayLike, what: str) -> NDArray[Any]:
 def as_floats(array: NDArray[Any], what: str) -> NDArray[np.float64]:
     """Convert numbers of any type, or text that reads as numbers, to float64."""
     try:
-        return array.astype(np.float64, casting="unsafe" if array.dtype.kind != "c" else "safe")
+        if array.dtype.kind not in READABLE:
+            raise TypeError
+        return array.astype(np.float64)
     except (TypeError, ValueError):
         raise DataError(f"{what} must be numbers; got {array.dtype} values.") from None
     except OverflowError:
@@ -122,16 +127,16 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> t
     has_missing : bool
         Whether any is missing.
     """
-    names = getattr(X, "columns", None) if names is None else names
+    names = frame_names(X) if names is None else names
     array = as_array(X, "X")
     if array.ndim != 2:
         raise DataError(f"X must be two-dimensional (rows, features); got shape {array.shape}.")
-    if array.dtype.kind in "iub":
-        array = array.astype(np.float64)
-    elif array.dtype.kind != "f":
+    if array.dtype.kind != "f":
         try:
-            array = array.astype(np.float64, casting="unsafe" if array.dtype.kind in "OUS" else "safe")
-        except (TypeError, ValueError):
+            array = as_floats(array, "X")
+        except DataError as error:
+            if isinstance(error.__context__, OverflowError):
+                raise
             raise DataError(f"X must be numeric; got {array.dtype} values. Encode text columns first.") from None
     step = block_rows(array.shape[1])
     pages = MappedPages(array)
@@ -154,10 +159,15 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, at: Locate) -> t
     return array, has_missing
 
 
+def frame_names(X: Any) -> Any:
+    """Give the names of a frame's columns; None if it is none."""
+    return getattr(X, "column_names", getattr(X, "columns", None))  # the first are Arrow's, whose columns are arrays
+
+
 def checked_names(X: Any, names: Sequence[str] | None, d: int) -> tuple[str, ...]:
     """Settle the names of d features: those given, those of a frame, or x0, x1 …; they must differ."""
     if names is None:
-        columns = getattr(X, "columns", None)
+        columns = frame_names(X)
         names = list(columns) if columns is not None and len(columns) == d else [f"x{j}" for j in range(d)]
     if len(names) != d:
         raise DataError(f"feature_names must have a name for each of the {d} features; got {len(names)}.")
@@ -169,7 +179,7 @@ def checked_names(X: Any, names: Sequence[str] | None, d: int) -> tuple[str, ...
 
 
 def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[np.float64]:
-    """Check that n rows have one finite number ≥ 0 each.
+    """Check that n rows have one finite number ≥ 0 each, of a size that can be summed.
 
     Parameters
     ----------
@@ -190,29 +200,33 @@ def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray
     array = as_array(values, what)
     if array.shape != (n,):
         raise DataError(f"{what} must have one value for each of the {n} rows; got shape {array.shape}.")
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind not in NUMERIC:
         try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            row = next(i for i, value in enumerate(array) if not is_number(value))
+            array = as_floats(array, what)
+        except DataError:
+            cells = array if array.dtype.kind in READABLE else ()
+            row = next((i for i, value in enumerate(cells) if not is_number(value)), None)
+            if row is None:
+                raise
             raise DataError(
                 f"{at(row)}: {what} must be a finite number ≥ 0; got {shown(array[row])}. "
                 "Drop the row or fill the value."
             ) from None
     numbers = array.astype(np.float64)
-    bad = ~(np.isfinite(numbers) & (numbers >= 0))
+    bad = ~((numbers >= 0) & (numbers <= LARGEST))
     if bad.any():
         row = int(np.argmax(bad))
-        raise DataError(
-            f"{at(row)}: {what} must be a finite number ≥ 0; got {numbers[row]:g}. Drop the row or fill the value."
-        )
+        rule = f"at most {LARGEST:g}" if LARGEST < numbers[row] < np.inf else "a finite number ≥ 0"
+        raise DataError(f"{at(row)}: {what} must be {rule}; got {numbers[row]:g}. Drop the row or fill the value.")
     return numbers
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether Python's float takes the value."""
+    """Tell whether Python's float takes such a value, large integers too."""
     try:
         float(value)
+    except OverflowError:
+        return True
     except (TypeError, ValueError):
         return False
     return True

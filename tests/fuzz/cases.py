@@ -187,7 +187,7 @@ def assembled(
         any(item in (None, "") for item in items) or len({*zip(queries, items, strict=True)}) < n
     ):
         return None
-    if any(value is None or not value >= 0 for value in relevance):
+    if any(value is None or not 0 <= value <= 1e100 for value in relevance):
         return None
     if any(value is None for name in features for value in columns[name]):
         return None

@@ -382,3 +382,8 @@ def test_nothing_is_said_of_kinds_of_methods_that_were_not_run(data):
     seeing = er.bench({"rows": data}, ["fastar"], **quick)
     assert [sentence[:40] for sentence in answers(blind, "rows")] == ["Of the methods that are group-blind at s"]
     assert [sentence[:40] for sentence in answers(seeing, "rows")] == ["Of the methods that may see the group at"]
+
+
+def test_no_name_in_the_table_is_a_formula(data):
+    table = er.bench({"=cmd|rows": data}, ["fastar"], ["dp"], {"fastar": [0, 0.3]}, ks=[2], folds=3, seeds=1).csv()
+    assert {row["data"] for row in csv.DictReader(io.StringIO(table))} == {"'=cmd|rows"}

@@ -63,10 +63,10 @@ def test_awrf(case: Case) -> None:
 
 @golden("measures/expected_exposure_fair_trec", "cases")
 def test_expected_exposure_of_the_track(case: Case) -> None:
-    """One ranking, of whatever length; or several of the target's length, as samples."""
+    """One ranking, no longer than the target; or several of the target's length, as samples."""
     rankings, length = case["rankings"], case["target_len"]
     member, relevance = joint_membership(case["membership"]), np.array(case["relevance"], float)
-    if len(rankings) == 1:
+    if len(rankings) == 1 and len(rankings[0]) <= length:
         member, relevance = member[rankings[0]], relevance[rankings[0]]
         scores = by_rank(rankings)
     elif all(len(ranking) == length for ranking in rankings):
@@ -76,7 +76,7 @@ def test_expected_exposure_of_the_track(case: Case) -> None:
         unranked = np.isinf(table)
         scores = np.where(unranked, -1e3 - np.arange(len(member))[:, None, None], table)
     else:
-        pytest.skip("rankings of some items, and of several lengths")
+        pytest.skip("rankings of some items, of several lengths or beyond the target")
     data = rows([relevance], relevance).with_membership(member, list(range(member.shape[1])))
     for among, key in (("relevant", "relevant_only"), ("all", "all_items")):
         exact = case["expected"][key]["exact"]

@@ -320,7 +320,11 @@ def test_what_cannot_be_ranked_is_said_and_not_counted() -> None:
         ([np.inf, 1.0], ["a", "b"], "scores must be finite; item 0 has inf"),
         ([1.0], ["a", "b"], "one score and one group per item"),
         ([[1.0]], ["a"], "one score and one group per item"),
-        (["x", "y"], ["a", "b"], "one score and one group per item; got shape"),
+        (["x", "y"], ["a", "b"], r"scores must be numbers; got <U1 values"),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), ["a", "b"], "row 1: scores must not be masked"),
+        (np.array([1.0, 2.0j]), ["a", "b"], "scores must be numbers; got complex128 values"),
+        (np.array(["NaT", "2026-01-01"], "M8[D]"), ["a", "b"], "scores must be numbers; got datetime64"),
+        ({1.0, 2.0}, ["a", "b"], "scores must be numbers; got object values"),
         ([1.0, 2.0], None, "one score and one group per item; got list and NoneType"),
         ([1.0], [("a",)], "a group must be a text or a number"),
     ):

@@ -267,6 +267,11 @@ def test_what_cannot_be_met_is_said_and_the_nearest_taken() -> None:
         (lambda: ExposureRanker().solve([], []), DataError, "one item at least; got"),
         (lambda: ExposureRanker().solve([1.0, np.nan], ["a", "b"]), DataError, "must be finite; item 1 has nan"),
         (
+            lambda: ExposureRanker().solve([1.0, 1e308], ["a", "b"]),
+            DataError,
+            r"must be at most 1e\+100; item 1 has 1e",
+        ),
+        (
             lambda: ExposureRanker("disparate_impact").solve([-1.0, 1], ["a", "b"]),
             DataError,
             "merits must be at least 0 for disparate_impact; got -1",

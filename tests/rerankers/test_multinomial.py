@@ -167,6 +167,10 @@ def test_options_are_checked(options: dict[str, Any], message: str) -> None:
 def test_what_cannot_be_done_is_said() -> None:
     with pytest.raises(ConfigError, match=r"k must be at most 309 for 2 protected groups; got 500"):
         MultinomialFAStar({"b": 0.3, "c": 0.2}).table(500)
+    with pytest.raises(
+        ConfigError, match=r"protects at most 23 groups, as .*; got 24\. Name fewer with p=, or use DetR"
+    ):
+        MultinomialFAStar(dict.fromkeys(range(24), 0.04)).table(1)
     with pytest.raises(ConfigError, match="call fit, or name them with p="):
         MultinomialFAStar().table(5)
     with pytest.raises(DataError, match="needs two groups; the data has"):

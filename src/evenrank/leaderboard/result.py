@@ -19,6 +19,7 @@ from evenrank.leaderboard.plan import FLOOR
 from evenrank.leaderboard.rules import RULES
 from evenrank.methods.method import Sees
 from evenrank.methods.registry import METHODS
+from evenrank.wording import no_formula
 
 TEXTS = ("data", "method", "rule", "grouping", "notion")
 NUMBERS = ("gap", "base_gap", "pooled", "base_pooled", "quality", "base_quality", "strength")
@@ -236,7 +237,7 @@ class Bench:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
         for row in zip(*(self.columns[name].tolist() for name in COLUMNS), strict=True):
-            writer.writerow(["" if value != value else value for value in row])
+            writer.writerow(["" if value != value else _cell(value) for value in row])
         return out.getvalue()
 
     def best(self, data: str, *, group_blind: bool, least_change: float = LEAST_CHANGE) -> Standing | None:
@@ -285,6 +286,11 @@ class Bench:
     def html(self) -> str:
         """Write the bench as one page that needs no network."""
         return self.page(self)
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a CSV, in which no name is a formula."""
+    return no_formula(value) if isinstance(value, str) else value
 
 
 def _mean(values: Any) -> float:

@@ -13,7 +13,7 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.rerankers.base import one_column
 from evenrank.rerankers.controller_input import lists_of
-from evenrank.row_checks import as_array, as_floats
+from evenrank.row_checks import LARGEST, as_array, as_floats
 
 Floats = NDArray[np.float64]
 PARAMETERS = ("theta", "p", "k")
@@ -92,9 +92,9 @@ class EquityOfAttention:
             )
         if len(set(names)) != len(names):
             raise DataError("an item can stand in a list only once; items holds an id twice.")
-        if not np.isfinite(deserved).all() or (deserved < 0).any() or not deserved.any():
+        if not ((deserved >= 0) & (deserved <= LARGEST)).all() or not deserved.any():
             raise DataError(
-                f"relevance must be at least 0 and not all 0; got {deserved.min():g} to {deserved.max():g}."
+                f"relevance must be 0 to {LARGEST:g} and not all 0; got {deserved.min():g} to {deserved.max():g}."
             )
         deserved = deserved / deserved.sum()
         owed = np.array([self.relevance.get(name, 0.0) - self.attention.get(name, 0.0) for name in names]) + deserved

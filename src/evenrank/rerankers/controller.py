@@ -17,7 +17,6 @@ from evenrank.rerankers.controller_input import (
     MERIT,
     VALUES,
     VERSION,
-    as_list,
     checked_relevance,
     kept_start,
     known_chances,
@@ -25,6 +24,7 @@ from evenrank.rerankers.controller_input import (
     mean_start,
     not_finite,
     notion_name,
+    one_list,
     spread_of,
     stored_scores,
     warm_start,
@@ -154,7 +154,7 @@ class FairController:
         DataError
             If a score is not finite, or the lengths differ; nothing is counted then.
         """
-        own = as_list(scores, groups)
+        own = one_list(scores, groups)
         if not len(own):
             return np.zeros(0, np.int64)
         down = -own

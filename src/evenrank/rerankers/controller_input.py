@@ -18,7 +18,7 @@ from evenrank.ranking import strict_places
 from evenrank.rerankers.base import need_groups, one_column
 from evenrank.rerankers.chances import Chances
 from evenrank.rerankers.tallies import Tallies
-from evenrank.row_checks import unmasked
+from evenrank.row_checks import as_array, as_floats
 
 MERIT = "merit"
 VERSION = 2  # of states; 1 had one fit of chances for all groups
@@ -58,19 +58,34 @@ def stored_scores(scores: ArrayLike, data: RankingData, least: int) -> NDArray[n
     return np.asarray(one_column(scores, data), np.float64)
 
 
-def as_list(scores: ArrayLike, groups: Any) -> NDArray[np.float64]:
-    """Give the scores of one list as floats, (n,); there must be one score and one group per item."""
-    scores = unmasked(scores, "scores")
+def plain_floats(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Make float64 of a list's numbers; nothing that is masked, complex, a time or no number becomes one.
+
+    Parameters
+    ----------
+    values : array-like
+        (n,).
+    what : str
+        What an error calls them.
+
+    Returns
+    -------
+    ndarray
+        (n,); an array of float64 stays as it is.
+    """
+    if type(values) is np.ndarray and values.dtype.char == "d":
+        return values
+    return as_floats(as_array(values, what), what)
+
+
+def one_list(scores: ArrayLike, groups: Any) -> NDArray[np.float64]:
+    """Check that scores and groups are one list, and give the scores, (n,)."""
     try:
-        own = np.asarray(scores, np.float64)
+        own = plain_floats(scores, "scores")
         if own.ndim == 1 and len(groups) == len(own):
             return own
-    except (TypeError, ValueError):
-        pass
-    try:
-        values = np.asarray(scores)
-        found = f"shape {values.shape} of {values.dtype} and {len(groups)} groups"
-    except (TypeError, ValueError):
+        found = f"shape {own.shape} and {len(groups)} groups"
+    except TypeError:
         found = f"{type(scores).__name__} and {type(groups).__name__}"
     raise DataError(f"rank needs one score and one group per item; got {found}.")
 
@@ -213,7 +228,7 @@ def checked_relevance(given: ArrayLike, own: NDArray[np.float64], notion: str) -
     DataError
         If there are more or fewer numbers, or one is out of bounds or NaN.
     """
-    relevance = np.asarray(unmasked(given, "relevance"), np.float64)
+    relevance = plain_floats(given, "relevance")
     if relevance.shape != own.shape:
         raise DataError(f"relevance must be one number per item, {own.shape}; got shape {relevance.shape}.")
     low, high = relevance.item(relevance.argmin()), relevance.item(relevance.argmax())  # NaN, if there is one

@@ -17,7 +17,7 @@ from evenrank.rerankers.base import one_column
 from evenrank.rerankers.exposure_lists import ListDraws, TwoGroupLists, in_proportion
 from evenrank.rerankers.exposure_program import Mixture, Program, solve
 from evenrank.rerankers.permutohedron import decompose, place_weights, snapped
-from evenrank.row_checks import as_array, as_floats
+from evenrank.row_checks import LARGEST, as_array, as_floats
 
 Floats = NDArray[np.float64]
 CONSTRAINTS = ("parity", "disparate_treatment", "disparate_impact", "individual")
@@ -137,9 +137,11 @@ class ExposureRanker:
                 f"merit and groups must be two lists of one length, one item at least; got {worth.shape} and "
                 f"{len(labels)}."
             )
-        if not np.isfinite(worth).all():
-            place = int(np.flatnonzero(~np.isfinite(worth))[0])
-            raise DataError(f"merits must be finite; item {place} has {worth[place]}. Leave the item out of the list.")
+        sound = np.abs(worth) <= LARGEST
+        if not sound.all():
+            place = int(np.argmin(sound))
+            rule = f"at most {LARGEST:g}" if np.isfinite(worth[place]) else "finite"
+            raise DataError(f"merits must be {rule}; item {place} has {worth[place]}. Leave the item out of the list.")
         known = {label: code for code, label in enumerate(dict.fromkeys(x for x in labels if not _unknown(x)))}
         codes = np.array([known.get(label, -1) if not _unknown(label) else -1 for label in labels])
         return self._mixture(self._solve(worth, codes, np.array([0, len(worth)])), 0, worth)

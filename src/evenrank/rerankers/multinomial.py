@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from math import log2
 from typing import Any, Self
 
 import numpy as np
@@ -262,6 +263,11 @@ class MultinomialFAStar(ShareReranker):
         size = (k + 1) ** (len(asked) + 1)
         if k > LONGEST or size > LARGEST:
             most = min(LONGEST, int(LARGEST ** (1 / (len(asked) + 1))) - 1)
+            if most < 1:
+                raise ConfigError(
+                    f"{type(self).__name__} protects at most {int(log2(LARGEST)) - 1} groups, as its table has a "
+                    f"dimension for each; got {len(asked)}. Name fewer with p=, or use DetRanker."
+                )
             raise ConfigError(f"k must be at most {most:,} for {len(asked)} protected groups; got {k:,}.")
         p = (float(1 - sum(asked)), *map(float, asked))
         make = adjusted_tree if self.adjust else CountTree
