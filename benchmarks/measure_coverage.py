@@ -107,7 +107,7 @@ def truth(design: str) -> dict[str, float]:
     return out
 
 
-def run(file: Path, sets: int) -> None:
+def run(file: Path, sets: int, seed: int) -> None:
     """Do the data sets that the file does not have yet."""
     done = {(line["design"], line["queries"], line["number"]) for line in lines(file) if "number" in line}
     truths = {line["design"]: line["truth"] for line in lines(file) if "truth" in line}
@@ -126,7 +126,7 @@ def run(file: Path, sets: int) -> None:
                 for place, queries in enumerate(SIZES):
                     if (design, queries, number) in done:
                         continue
-                    rng = np.random.default_rng([number, place, list(DESIGNS).index(design)])
+                    rng = np.random.default_rng([seed, number, place, list(DESIGNS).index(design)])
                     scores, data = draw(queries, rng)
                     ends = {}
                     for method in METHODS:
@@ -173,12 +173,13 @@ def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("--file", type=Path, default=Path("measure_coverage.jsonl"))
     parser.add_argument("--sets", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--table", action="store_true")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", er.DataWarning)
     common.start("Coverage of nominal 95 % intervals, in per cent, analytic / bootstrap", ["scipy"], threads=1)
     if not chosen.table:
-        run(chosen.file, 20 if chosen.quick else chosen.sets)
+        run(chosen.file, 20 if chosen.quick else chosen.sets, chosen.seed)
     show(chosen.file)
 
 

@@ -22,9 +22,23 @@ from scipy.special import ndtri
 
 import common
 from evenrank.inference import Lists
-from evenrank.monitoring.estimates import MEAN, POOLED, RATIO, WITHIN, reference_ratio
+from evenrank.monitoring.estimates import POOLED, RATIO, WITHIN, reference_ratio
 from evenrank.monitoring.looks import SPANS, corrected, looks_of
-from evenrank.monitoring.series import BINS, EXCESS, N_A, N_B, NUMBER, TOTAL, VARIANCE, WEIGHT, X_A, X_B, kinds_of
+from evenrank.monitoring.rates import MEAN
+from evenrank.monitoring.series import (
+    BINS,
+    EXCESS,
+    LISTS,
+    N_A,
+    N_B,
+    NUMBER,
+    TOTAL,
+    VARIANCE,
+    WEIGHT,
+    X_A,
+    X_B,
+    kinds_of,
+)
 
 Array = NDArray[Any]
 REFERENCE, LOOKS, LEVEL, START = 4, 52, 0.05, 13
@@ -118,7 +132,8 @@ def item_sums(part: Week, x: Array, a: int, b: int) -> Array:
 
 
 def mean_sums(part: Week, values: Array) -> Array:
-    return _summed({TOTAL: values, NUMBER: np.ones(len(values))}, part.week * BINS + part.bins)
+    ones = np.ones(len(values))
+    return _summed({TOTAL: values, NUMBER: ones, LISTS: ones}, part.week * BINS + part.bins)[..., : LISTS + 1]
 
 
 def _summed(columns: dict[int, Array], place: Array) -> Array:

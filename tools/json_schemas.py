@@ -1,8 +1,8 @@
 """Make the schemas of what --json prints, from what it prints: python tools/json_schemas.py
 
 Each command runs on small bundled data in several ways. A key that every run has is required; what a value can be is
-what was seen, a whole number counting as a number. Words for keys are in KEYS. docs/reference/schemas/ holds the
-result; the tests hold other runs against it.
+what was seen, a whole number counting as a number. Words for keys are in json_words.py. docs/reference/schemas/ holds
+the result; the tests hold other runs against it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import example_rows
+import example_trec
 from evenrank.notions import NOTIONS
+from json_words import KEYS, KEYS_OF
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -34,55 +36,12 @@ MAPS = {
     "shares",
     "options",
     "metrics",
+    "versions",
 }
-KEYS = {
-    "verdict": "the answer to each of the two questions",
-    "verdicts": "every test with its reason",
-    "pooled": "what the groups get over all lists",
-    "within_query": "what the ranker does with the lists it got",
-    "pairs": "one entry per measure, set of rows, k and pair of groups",
-    "impact_ratios": "one row per category and k",
-    "ratio": "to the highest rate",
-    "rate": "selected over number",
-    "number": "items of the group",
-    "difference": "first group less second",
-    "interval": "low and high end",
-    "low": "lower end of the interval",
-    "high": "upper end of the interval",
-    "p": "the p-value",
-    "corrected": "the p-value, corrected for all tests of the audit",
-    "method": "how it was computed",
-    "reason": "why this method, or why there is no answer",
-    "ranker_part": "the ranker's part of the pooled difference",
-    "mix_part": "the query mix: the rest of it",
-    "plans": "the smallest gap that these data show with 80 % probability",
-    "conclusions": "the sentences of the audit",
-    "notes": "what was done to the data",
-    "provenance": "how it was made",
-    "files": "name and SHA-256 of each input",
-    "evenrank": "the version",
-    "command": "the command line",
-    "date": "when",
-    "seed": "of what is random",
-    "k": "the cut-off, or the cut-offs",
-    "confidence": "of intervals and bounds",
-    "certified": "bounds for new queries",
-    "four_fifths": "the four-fifths rule, per k",
-    "favoured": "the group ahead",
-    "alerts": "changes since the reference",
-    "windows": "the windows of time",
-    "trials": "one entry per trained and measured model",
-    "guarantee": "what holds of its lists",
-    "cost": "how its work grows",
-    "reference": "where it was published",
-    "sees": "what it may look at",
-    "name": "its name",
-    "measure": "the measure",
-    "notion": "the notion of fairness",
-    "strength": "the strength",
-    "out": "where files went",
-    "report": "the page that was written",
-    "says_nothing": "whether the bound is 1 or more",
+# So has one of these, in one command's output only.
+MAPS_OF = {
+    "bench": {"data", "left_out", "rules", "settings"},
+    "reproduce": {"method_seconds", "seconds", "tables"},
 }
 COMMANDS: dict[str, tuple[str, list[str]]] = {
     "audit": (
@@ -94,6 +53,14 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
             "audit log.csv --group age --k 5 --compare other.csv --json",
             "audit few.csv --group age --k 5 --json",
             "audit many.csv --group age --k 5 --json",
+        ],
+    ),
+    "audit --standard": (
+        "The tables of a regulation: the bias audit of Local Law 144.",
+        [
+            "audit log.csv --standard ll144 --sex sex --race race --k 5 --json",
+            "audit log.csv --standard ll144 --sex sex --race race --rate scoring --reduce mean --json",
+            "audit few.csv --standard ll144 --sex sex --race race --k 2 --json",
         ],
     ),
     "train": (
@@ -116,6 +83,22 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
         "A strength by a rule.",
         ["select run --notion dp --k 5 --json", "select run --notion dp --k 5 --rule within --tolerance 0.05 --json"],
     ),
+    "report": (
+        "The page of a run folder.",
+        ["report run --json", "report run -o page.html --title Credit --json"],
+    ),
+    "demo": ("The sweep of the demo, and its page.", ["demo --k 5 --json"]),
+    "bench": (
+        "Every method on every data set, with strengths chosen on other queries than reported.",
+        [
+            "bench rows.csv --methods amortized,fastar,offset --notions dp --k 5 --folds 3 --seeds 2 -j 1 --json",
+            "bench rows.csv --methods amortized --notions eop,eod --k 3 --folds 3 --seeds 1 -j 1 -o bench2 --json",
+        ],
+    ),
+    "reproduce": (
+        "The paper's tables, with its numbers left out.",
+        ["reproduce trec --data trec --quick --figures none -j 1 --json"],
+    ),
     "export": (
         "A ranker for an engine.",
         ["export m1.json --to opensearch -o out --json", "export m1.json --to solr -o out2 --check rows.csv --json"],
@@ -125,6 +108,7 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
         [
             "monitor log.csv --time when --group age --k 5 --json",
             "monitor log.csv --time when --group sex --k 3 --no-relevance --json",
+            "monitor log.csv --time when --group age --k 5 --measures awrf@5,dtr,pairwise_gap,group_iaa --json",
         ],
     ),
     "bound": (
@@ -148,11 +132,17 @@ def files(folder: Path, lists: int = 40) -> None:
             lambda week: f"2026-{1 + week // 4:02d}-{1 + 7 * (week % 4):02d}", return_dtype=str
         ),
         user=(number // 2).cast(str),
+        race=log["item"]
+        .str.extract(r"(\d+)$")
+        .cast(int)
+        .map_elements(lambda person: "ABC"[person % 3], return_dtype=str),
     )
     log.write_csv(folder / "log.csv")
     log.with_columns(score=-log["score"]).write_csv(folder / "other.csv")
     log.head(75).write_csv(folder / "few.csv")
     example_rows.log(300).write_csv(folder / "many.csv")
+    (folder / "trec").mkdir()
+    example_trec.write(folder / "trec")
     rows.select(rows.columns[:10]).with_columns(score=log["score"]).write_csv(folder / "rows.csv")
 
 
@@ -169,8 +159,8 @@ def printed(command: str) -> Any:
         sys.exit(f"evenrank {command}: {err.getvalue() or out.getvalue()}")
 
 
-def schema_of(values: Iterable[Any], key: str = "") -> dict[str, Any]:
-    """What all these values have in common."""
+def schema_of(values: Iterable[Any], key: str = "", *, command: str = "") -> dict[str, Any]:
+    """What all these values of one key in a command's output have in common."""
     values = list(values)
     kinds = sorted({_kind(value) for value in values})
     if "integer" in kinds and "number" in kinds:
@@ -180,22 +170,25 @@ def schema_of(values: Iterable[Any], key: str = "") -> dict[str, Any]:
     made: dict[str, Any] = {"type": kinds[0] if len(kinds) == 1 else kinds}
     if kinds in ([], ["null"]):  # no run has shown what else it can be
         made = {}
-    if key in KEYS:
-        made["description"] = KEYS[key]
+    words = KEYS_OF.get(command, {}).get(key, KEYS.get(key))
+    if words:
+        made["description"] = words
     objects = [value for value in values if isinstance(value, dict)]
     if objects:
         names = list(dict.fromkeys(name for value in objects for name in value))
-        if key in MAPS or any(" " in name or "@" in name or name.isdigit() or name in NOTIONS for name in names):
+        maps = MAPS | MAPS_OF.get(command, set())
+        if key in maps or any(" " in name or "@" in name or name.isdigit() or name in NOTIONS for name in names):
             inner = [value for one in objects for value in one.values()]
-            made["additionalProperties"] = schema_of(inner) if inner else {}
+            made["additionalProperties"] = schema_of(inner, command=command) if inner else {}
         else:
             made["properties"] = {
-                name: schema_of((value[name] for value in objects if name in value), name) for name in names
+                name: schema_of((value[name] for value in objects if name in value), name, command=command)
+                for name in names
             }
             made["required"] = [name for name in names if all(name in value for value in objects)]
     items = [item for value in values if isinstance(value, list) for item in value]
     if items:
-        made["items"] = schema_of(items)
+        made["items"] = schema_of(items, command=command)
     return made
 
 
@@ -218,15 +211,20 @@ def schemas() -> dict[str, dict[str, Any]]:
         files(Path(folder))
         for name, (words, commands) in COMMANDS.items():
             head = {"$schema": DIALECT, "title": f"evenrank {name} --json", "description": words}
-            made[name] = head | schema_of([printed(command) for command in commands])
+            made[name] = head | schema_of([printed(command) for command in commands], command=name)
     return made
+
+
+def file_name(command: str) -> str:
+    """The schema's file, without its ending: "audit --standard" is in audit-standard.json."""
+    return command.replace(" --", "-")
 
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, schema in schemas().items():
         text = json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
-        (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
+        (FOLDER / f"{file_name(name)}.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

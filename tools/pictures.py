@@ -44,10 +44,13 @@ def audit(folder: Path) -> Path:
     return folder / "audit.html"
 
 
-# name → the page, the height that is kept, and the command that made it
-PAGES: dict[str, tuple[Callable[[Path], Path], int, str]] = {
-    "report": (report, 690, "evenrank demo"),
-    "audit": (audit, 720, "evenrank audit log.csv --group age --k 1,3,5 -o audit.html"),
+DEMO, AUDIT = "evenrank demo", "evenrank audit log.csv --group age --k 1,3,5 -o audit.html"
+# name → the page, the width and height that are kept, and the command that made it
+PAGES: dict[str, tuple[Callable[[Path], Path], tuple[int, int], str]] = {
+    "report": (report, (1200, 690), DEMO),
+    "report-phone": (report, (390, 640), DEMO),
+    "audit": (audit, (1200, 720), AUDIT),
+    "audit-phone": (audit, (390, 640), AUDIT),
 }
 
 
@@ -57,17 +60,19 @@ def screenshots(names: list[str], record: dict[str, Any]) -> None:
     with sync_playwright() as playwright, TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for name in names:
-            make, height, command = PAGES[name]
+            make, (width, height), command = PAGES[name]
             path = make(Path(folder))
             for theme in THEMES:
-                size = {"width": 1200, "height": height}
-                context = browser.new_context(viewport=size, color_scheme=theme)
+                size = {"width": width, "height": height}
+                context = browser.new_context(
+                    viewport=size, color_scheme=theme, device_scale_factor=2 if width < 600 else 1
+                )
                 page = context.new_page()
                 page.goto(path.as_uri())
                 page.wait_for_timeout(3000)  # charts are drawn after the page is there
                 page.screenshot(path=FOLDER / f"{name}-{theme}.png")
                 context.close()
-                record[f"{name}-{theme}.png"] = {"made by": command, "shown": "the first screen, 1200 pixels wide"}
+                record[f"{name}-{theme}.png"] = {"made by": command, "shown": f"the first screen, {width} pixels wide"}
         browser.close()
 
 

@@ -39,7 +39,8 @@ def _help(parameter: Any) -> str:
 
 
 def _command(name: str, command: Any) -> str:
-    lines = [f"# evenrank {name}", "", _plain(command.help or ""), ""]
+    paragraphs = [_plain(part) for part in (command.help or "").split("\n\n")]
+    lines = [f"# evenrank {name}", "", "\n\n".join(paragraphs), ""]
     usage = " ".join(_names(one).strip("`") for one in command.params if one.param_type_name == "argument")
     lines += ["```text", f"evenrank {name} {usage} [options]".replace("  ", " "), "```", ""]
     panels: dict[str, list[Any]] = {}
@@ -57,7 +58,8 @@ def _command(name: str, command: Any) -> str:
 
 def pages() -> dict[str, str]:
     commands = typer.main.get_command(app).commands
-    rows = "\n".join(f"| [`evenrank {name}`]({name}.md) | {_plain(one.help)} |" for name, one in commands.items())
+    first = {name: _plain(one.help.partition("\n\n")[0]) for name, one in commands.items()}
+    rows = "\n".join(f"| [`evenrank {name}`]({name}.md) | {words} |" for name, words in first.items())
     names = "\n".join(commands)
     index = (
         "# The command line\n\nMade from the program when this site was built. "

@@ -1,11 +1,10 @@
-"""The live pages: the report and the audit of German Credit, written by the commands themselves."""
+"""The live pages: the report and the audit of German Credit, written by the commands themselves, with the log."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from outside import ROOT
 
@@ -15,11 +14,9 @@ ROWS = ROOT / "tools" / "example_rows.py"
 def write(folder: Path) -> None:
     demo = folder / "demo"
     demo.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as name:
-        log = Path(name) / "log.csv"
-        _run(sys.executable, str(ROWS), "log", str(log))
-        _evenrank("demo", "-o", str(demo / "report.html"))
-        _evenrank("audit", "log.csv", "--group", "age", "--k", "1,3,5", "-o", str(demo / "audit.html"), cwd=Path(name))
+    _run(sys.executable, str(ROWS), "log", str(demo / "log.csv"))
+    _evenrank("demo", "-o", str(demo / "report.html"))
+    _evenrank("audit", "log.csv", "--group", "age", "--k", "1,3,5", "-o", "audit.html", cwd=demo)
 
 
 def _evenrank(*arguments: str, cwd: Path | None = None) -> None:

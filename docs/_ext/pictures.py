@@ -1,4 +1,7 @@
-"""A picture in both themes with one caption: ``:::{picture} report.png`` shows report-light.png or report-dark.png."""
+"""A picture in both themes with one caption: ``:::{picture} report.png`` shows report-light.png or report-dark.png.
+
+With ``:phone: report-phone.png`` narrow screens get that one instead.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +19,31 @@ class Picture(SphinxDirective):
         "alt": directives.unchanged_required,
         "target": directives.uri,
         "class": directives.class_option,
+        "phone": directives.unchanged_required,
     }
 
     def run(self) -> list[nodes.Node]:
-        name, _, ending = self.arguments[0].rpartition(".")
         figure = nodes.figure(classes=["picture", *self.options.get("class", [])])
-        for theme in ("light", "dark"):
-            image = nodes.image(uri=f"/pictures/{name}-{theme}.{ending}", alt=self.options["alt"])
-            image["classes"] = [f"only-{theme}"]
-            target = self.options.get("target")
-            if target:
-                image["classes"] = []
-                link = nodes.reference("", "", image, refuri=target, internal=False)
-                link["classes"] = [f"only-{theme}", "shown"]
-                figure += link
-            else:
-                figure += image
+        phone = self.options.get("phone")
+        for file, width in ((self.arguments[0], "only-wide" if phone else ""), (phone, "only-phone")):
+            for theme in ("light", "dark") if file else ():
+                figure += self._image(file, theme, [f"only-{theme}", width] if width else [f"only-{theme}"])
         if self.content:
             inner = nodes.Element()
             self.state.nested_parse(self.content, self.content_offset, inner)
             figure += nodes.caption("", "", *inner.children[0].children)
         return [figure]
+
+    def _image(self, file: str, theme: str, classes: list[str]) -> nodes.Node:
+        name, _, ending = file.rpartition(".")
+        image = nodes.image(uri=f"/pictures/{name}-{theme}.{ending}", alt=self.options["alt"])
+        target = self.options.get("target")
+        if not target:
+            image["classes"] = classes
+            return image
+        link = nodes.reference("", "", image, refuri=target, internal=False)
+        link["classes"] = [*classes, "shown"]
+        return link
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -21,12 +21,21 @@ def pages() -> dict[str, str]:
 
 def _methods() -> str:
     text = (
-        "# Every method\n\nThe registry that `er.sweep`, `er.bench`, `evenrank train`, `rank` and `bench` read; "
-        "`evenrank methods` prints it.\n"
+        "# Every method\n\nThis is the registry that `er.sweep`, `er.bench`, `evenrank train`, `rank` and `bench` use. "
+        "`evenrank methods` prints it. An *in-processing* method trains a ranker; a *post-processing* method re-orders "
+        "the lists of a ranker that is trained already. *May see the group at serving* means that it needs the group "
+        "of every item in a new list; see [law and policy](/howto/law-and-policy.md) before you use such a method.\n\n"
+        "| method | what it does | sees the group | needs labels |\n|---|---|---|---|\n"
     )
     for name, method in er.METHODS.items():
+        moments = {"training": method.sees.group_at_training, "serving": method.sees.group_at_serving}
+        seen = " and ".join(moment for moment, sees in moments.items() if sees) or "never"
+        labels = "yes" if method.sees.labels else "no"
+        text += f"| [`{name}`](#{name.replace('_', '-')}) | {_cell(method.title)} | {seen} | {labels} |\n"
+    for name, method in er.METHODS.items():
         text += f"\n## {name}\n\n{_cell(method.title)}.\n\n"
-        facts = {"kind": method.kind, "may see": str(method.sees), "extra": method.extra}
+        labels = "yes" if method.sees.labels else "no"
+        facts = {"kind": method.kind, "what it sees": str(method.sees), "needs labels": labels, "extra": method.extra}
         facts |= {"guarantee": method.facts.guarantee, "cost": method.facts.cost, "published": method.facts.reference}
         if method.strength is not None:
             facts["strength"] = f"{method.strength.name}: {method.strength.meaning}"
@@ -37,8 +46,9 @@ def _methods() -> str:
 def _measures() -> str:
     rows = er.measures_table()
     text = (
-        "# Every measure\n\nThe registry that `er.measure`, `er.interval`, `er.compare` and the command line read; "
-        "`evenrank measures` prints it. A name is asked for with its cut-off, as `ndcg@5`.\n\n"
+        "# Every measure\n\nThis is the registry that `er.measure`, `er.interval`, `er.compare` and the commands read. "
+        "`evenrank measures` prints it. Write a name with its cut-off, for example `ndcg@5`. "
+        "[Measures](/measures.md) explains them.\n\n"
     )
     columns = list(rows[0])
     text += f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"

@@ -13,6 +13,7 @@ from evenrank.checks import choose
 from evenrank.rounding import beyond_rounding, rounding
 
 ACROSS = ("mean", "max")
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +207,8 @@ class Contrast:
         """
         means, a, b = self.means(values), self.pairs.a, self.pairs.b
         gaps: NDArray[Any] = means[a] - means[b]
+        if gaps.size == 1 and abs(gaps.item()) > float(self.rounding.max()) * float(np.abs(values).max()):
+            return gaps  # as in most batches, which are many
         error = np.maximum(self.rounding[a], self.rounding[b]).reshape(-1, *(1,) * (gaps.ndim - 1))
         if gaps.size and (np.abs(gaps) <= error * np.abs(values).max(axis=0)).any():
             sizes = means if (values >= 0).all() else self.means(np.abs(values))
@@ -245,8 +248,11 @@ class Contrast:
             (n,) or (n, models).
         """
         on_cells = np.zeros((self.cell_weight.size, *slope.shape[1:]), slope.dtype)
-        np.add.at(on_cells, self.pairs.a, slope)
-        np.subtract.at(on_cells, self.pairs.b, slope)
+        if len(self.pairs.a) == 1:
+            on_cells[self.pairs.a], on_cells[self.pairs.b] = slope, -slope
+        else:
+            np.add.at(on_cells, self.pairs.a, slope)
+            np.subtract.at(on_cells, self.pairs.b, slope)
         return self._on_rows(on_cells)
 
     def _on_rows(self, on_cells: NDArray[Any]) -> NDArray[Any]:
@@ -275,7 +281,7 @@ class PooledContrast(Contrast):
         self._cell, self._row_weight, self._n_cells = cell, row_weight, shape[0] * shape[1]
         counts = np.bincount(cell, minlength=self._n_cells + 1)[:-1]
         total: Any = counts.astype(np.float64) if row_weight is None else self._sums(np.ones(len(cell)))
-        self._share = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+        self._share = 1 / np.maximum(total, TINY)  # sums over no rows are 0, whatever they are multiplied by
         self.cell_weight, self.rounding = total.reshape(shape[0], 1, shape[1]), rounding(counts)
         self.pairs = _pairs_of((shape[0], 1, shape[1]), tuple((total > 0).tolist()), across)
 
@@ -295,6 +301,7 @@ class PooledContrast(Contrast):
 
     def _on_rows(self, on_cells: NDArray[Any]) -> NDArray[Any]:
         column = (-1, *(1,) * (on_cells.ndim - 1))
-        shares = np.concatenate([on_cells * self._share.reshape(column), np.zeros((1, *on_cells.shape[1:]))])
+        shares = np.zeros((self._n_cells + 1, *on_cells.shape[1:]))
+        np.multiply(on_cells, self._share.reshape(column), out=shares[:-1])
         by_row = shares[self._cell]
         return by_row if self._row_weight is None else np.asarray(by_row * self._row_weight.reshape(column))

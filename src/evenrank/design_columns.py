@@ -88,9 +88,9 @@ def design_blocks(
     """
     data.need_numbers("a linear ranker")
     table = group_indicators(data.group, group_shares(data) if shares is None else shares) if group_aware else None
-    # Columns that stand together, as tables have them, stay so: turning them takes longer than all sums.
-    order: Any = "F" if data.features.flags.f_contiguous and not data.features.flags.c_contiguous else "C"
     for rows, block in data.blocks(whole_queries=whole_queries):
+        # Columns that stand together, as tables have them, stay so: turning them takes longer than all sums.
+        order: Any = "C" if block.strides[0] > block.strides[-1] else "F"
         wide = np.empty((len(block), data.n_features + (0 if table is None else table.shape[1])), order=order)
         wide[:, : data.n_features] = block
         if table is not None:

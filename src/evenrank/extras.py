@@ -24,6 +24,7 @@ EXTRA_OF = {
     "tokenizers": "encoder",
     "xlsxwriter": "xlsx",
 }
+PACKAGE_OF = {"pyterrier": "python-terrier"}  # where pip knows a module that no extra brings by another name
 
 
 def require(module: str, *, extra: str | None = None) -> ModuleType:
@@ -39,5 +40,5 @@ def require(module: str, *, extra: str | None = None) -> ModuleType:
         if error.name is not None and error.name.partition(".")[0] != top:
             raise
         extra = extra or EXTRA_OF.get(top)
-        package = f"'evenrank[{extra}]'" if extra else top
+        package = f"'evenrank[{extra}]'" if extra else PACKAGE_OF.get(top, top)
         raise MissingExtraError(f"{top} is not installed. Run: pip install {package}") from error

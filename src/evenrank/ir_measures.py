@@ -5,7 +5,7 @@ Judgements carry no groups, so the groups of documents are given once. Needs ``p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,6 +95,57 @@ def register(groups: Groups, *, relevance_threshold: float = 1.0) -> SimpleNames
                 library.measures.register(_measure_class(library, measure)(), name=measure.name)
     provider.groups, provider.relevance_threshold = groups, float(relevance_threshold)
     return SimpleNamespace(**{measure.name: library.measures.registry[measure.name] for measure in fairness_measures()})
+
+
+def experiment(systems: Sequence[Any], topics: Any, qrels: Any, measures: Sequence[Any], **options: Any) -> Any:
+    """Call PyTerrier's Experiment, and put the values over all queries into its table.
+
+    PyTerrier's own table has the plain mean of each query's values. That is another number for measures of all lists
+    together, such as gaps between groups, and NaN where a query has no value. Here the columns of evenrank's measures
+    are `evenrank.measure`'s. What a ``baseline`` adds are tests of each query's values, as PyTerrier makes them.
+
+    Parameters
+    ----------
+    systems : sequence
+        Transformers, or frames of results; each transformer runs once.
+    topics, qrels : frame
+        As of ``pyterrier.Experiment``.
+    measures : sequence
+        Measures of ir_measures; those of evenrank are what `register` gave.
+    **options : Any
+        Others of ``pyterrier.Experiment``, such as ``names`` or ``baseline``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The table; with ``perquery=True`` it is PyTerrier's own.
+
+    Examples
+    --------
+    >>> fair = er.ir_measures.register(groups=group_of_document)                            # doctest: +SKIP
+    >>> er.ir_measures.experiment([bm25, model], topics, qrels, [fair.dp @ 10, nDCG @ 10])  # doctest: +SKIP
+    """
+    library, pyterrier = require("ir_measures"), require("pyterrier")
+    names = options.pop("names", None) or [str(system) for system in systems]
+    results = [system if hasattr(system, "columns") else system.transform(topics) for system in systems]
+    table = pyterrier.Experiment(results, topics, qrels, list(measures), names=names, **options)
+    ours = [one for one in measures if getattr(one, "NAME", None) in {measure.name for measure in fairness_measures()}]
+    if not ours or options.get("perquery") or options.get("dataframe") is False:
+        return table
+    judged = qrels.rename(columns={"qid": "query_id", "docno": "doc_id", "label": "relevance"})
+    for row, result in enumerate(results):
+        run = result.rename(columns={"qid": "query_id", "docno": "doc_id"})[["query_id", "doc_id", "score"]]
+        values = library.calc_aggregate(ours, judged, run)
+        for measure, value in values.items():
+            table.loc[row, str(measure)] = _rounded(value, measure, options.get("round"))
+    return table
+
+
+def _rounded(value: float, measure: Any, digits: Any) -> float:
+    """As PyTerrier's option ``round`` has it: one number of digits, or one per measure."""
+    if isinstance(digits, Mapping):
+        digits = digits.get(measure, digits.get(str(measure)))
+    return value if digits is None else round(value, digits)
 
 
 def fairness_measures() -> list[Measure]:

@@ -265,7 +265,14 @@ def refuse_duplicates(
 
 def item_codes(items: NDArray[Any]) -> NDArray[np.int64]:
     """Give the same number to the same item, (n,), below n."""
-    if items.dtype.kind in "iu":
-        return np.unique(items, return_inverse=True)[1]
+    if items.dtype.kind in "iu" and len(items):
+        low, high = int(items.min()), int(items.max())
+        if high - low >= 4 * len(items):
+            return np.unique(items, return_inverse=True)[1]
+        small = items.dtype.kind == "i"  # unsigned ones may be above what int64 holds
+        place = items.astype(np.int64) - low if small else (items - items.dtype.type(low)).astype(np.int64)
+        there = np.zeros(high - low + 1, bool)
+        there[place] = True
+        return np.asarray((np.cumsum(there) - 1)[place])
     code_of: dict[Any, int] = {}
     return np.fromiter((code_of.setdefault(value, len(code_of)) for value in items.tolist()), np.int64, len(items))

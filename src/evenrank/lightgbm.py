@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from os import PathLike
 from typing import Any
 
@@ -20,6 +19,7 @@ from evenrank.boosting.lightgbm_callables import (
     small_classifier,
     understood,
 )
+from evenrank.boosting.lightgbm_fit import TREES, evaluated, listed, steady_drops, without_evaluation
 from evenrank.boosting.lightgbm_text import checked_text, with_objective
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
@@ -35,13 +35,13 @@ from evenrank.rankers import model_file
 
 lightgbm = require("lightgbm")
 require("numba")
-
 # How the text of a model names a loss that is no objective of LightGBM's; its scores are those of the trees.
 TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 __all__ = ["FairLGBMRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
 # Parameters, with the values at which the scores of training are those of `predict` to the last bit.
-PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(("boosting_type", "boosting", "boost"), (None, "gbdt", "gbrt"))
+BOOSTING = ("boosting_type", "boosting", "boost")
+PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(BOOSTING, (None, "gbdt", "gbrt"))
 PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
 MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
 
@@ -73,9 +73,9 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     relevance_threshold : float
         Notions count relevance at or above it as relevant.
     group_aware : bool
-        Whether the ranker may see the group, at training and at serving: the score is that of the trees plus one number
-        per group. The fairness term moves these numbers alone, so the trees learn as for the loss. `predict` then needs
-        ``sensitive_features``; LightGBM's own model text has the trees only.
+        Whether the ranker may see the group, at training and at serving: the score is that of LightGBM's own trees plus
+        a part alpha/(1 + alpha) of a `GroupOffset` learned on other queries, for which two more models of half the
+        queries are trained. `predict` then needs ``sensitive_features``; LightGBM's own model text has the trees only.
     validation_fraction : float, optional
         With ``max_violation``: the share of queries that are kept out of training, and on which the upper end of the
         gap's interval (95 %, one-sided) must be within it. ``eval_sensitive_features`` of `fit` does the same with
@@ -200,7 +200,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, self.relevance_threshold)
         start = in_order(init_score, data.row_order)
         given = {
-            **_evaluated(sets),
+            **evaluated(sets),
             "eval_group": sizes,
             "eval_sample_weight": each_in_order(eval_sample_weight, orders),
             "eval_init_score": each_in_order(eval_init_score, orders),
@@ -208,13 +208,26 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         }
         library: Any = super()
 
-        def fit_once(X: Any, rows: RankingData, numbers: Any, objective: FairObjective | None, metric: Any) -> None:
-            chosen = self._objective
+        def fit_once(
+            X: Any,
+            rows: RankingData,
+            numbers: Any,
+            objective: FairObjective | None,
+            metric: Any,
+            trees: int | None = None,
+        ) -> None:
+            chosen, asked = self._objective, given
+            if trees is not None:
+                asked = without_evaluation(given)
+                self.set_params(n_estimators=trees, **dict.fromkeys(TREES & set(self._other_params), trees))
             self._silent = metric is not None and metric.higher_is_better and given.get("eval_metric") is None
             if objective is not None:
                 self._objective = of_scores(objective)
-            metrics = {} if metric is None else {"eval_metric": [*_listed(given.get("eval_metric")), of_labels(metric)]}
-            options = {"sample_weight": rows.sample_weight, "init_score": in_order(start, numbers), **given, **metrics}
+                if "dart" in map(self.get_params().get, BOOSTING):
+                    self._objective, remember = steady_drops(self._objective)
+                    asked = asked | {"callbacks": [*(asked.get("callbacks") or []), remember]}
+            metrics = {} if metric is None else {"eval_metric": [*listed(given.get("eval_metric")), of_labels(metric)]}
+            options = {"sample_weight": rows.sample_weight, "init_score": in_order(start, numbers), **asked, **metrics}
             try:
                 library.fit(X, rows.relevance, group=np.diff(rows.query_ptr), **options)
             except lightgbm.basic.LightGBMError as error:
@@ -310,19 +323,6 @@ def _with_objective(booster: Any, name: str) -> Any:
     new = lightgbm.Booster(model_str=with_objective(booster.model_to_string(num_iteration=-1), name))
     new.best_iteration, new.best_score, new.params = booster.best_iteration, booster.best_score, booster.params
     return new
-
-
-def _listed(metrics: Any) -> list[Any]:
-    return [] if metrics is None else list(metrics) if isinstance(metrics, list | tuple) else [metrics]
-
-
-def _evaluated(sets: Any) -> dict[str, Any]:
-    """Evaluation sets in the form this LightGBM likes: from 4.7 on, tuples of X and y."""
-    if sets is None:
-        return {}
-    if "eval_X" not in signature(lightgbm.LGBMRanker.fit).parameters:
-        return {"eval_set": sets}
-    return {"eval_X": tuple(X for X, _ in sets), "eval_y": tuple(y for _, y in sets)}
 
 
 def train_scores(

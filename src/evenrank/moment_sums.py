@@ -41,7 +41,7 @@ def moment_sums(
     dict
         The fields of `Moments` that are sums, the origin included.
     """
-    strata = np.concatenate([np.zeros((0, data.n_rows), bool), *(item.strata for item in cells)])
+    strata, place = _different(np.concatenate([np.zeros((0, data.n_rows), bool), *(item.strata for item in cells)]))
     n_groups = data.n_groups
     d = data.n_features + (max(n_groups - 1, 0) if group_aware else 0)
     origin = np.zeros(d) if origin is None and data.n_rows == 0 else origin
@@ -63,18 +63,19 @@ def moment_sums(
         r += float(row_weight @ relevance)
         rr += float(row_weight @ relevance**2)
         xx += weighted.T @ block
-        stratum, row = np.nonzero(strata[:, rows])
         # One product gives every sum of x: over all rows, times the relevance, and in each cell.
-        member = np.zeros((2 + len(cell_weight), len(block)))
+        member = np.empty((2 + len(cell_weight), len(block)))
         member[0], member[1] = row_weight, row_weight * relevance
-        member[2 + stratum * n_groups + data.group[rows][row], row] = row_weight[row]
+        for code in range(n_groups):
+            inside = np.where(data.group[rows] == code, row_weight, 0.0)
+            np.multiply(strata[:, rows], inside, out=member[2 + code :: n_groups])
         cell_weight += member[2:].sum(axis=1)
         sums = member @ block
         x += sums[0]
         xr += sums[1]
         if within:
-            inside = less_query_mean(block, data, rows, row_weight)
-            inner += (inside * row_weight[:, None]).T @ np.column_stack([inside, relevance])
+            centred = less_query_mean(block, data, rows, row_weight)
+            inner += (centred * row_weight[:, None]).T @ np.column_stack([centred, relevance])
             inner_rr += float(row_weight @ less_query_mean(relevance, data, rows, row_weight) ** 2)
         if centers:
             block = less_query_mean(block, data, rows)
@@ -83,6 +84,8 @@ def moment_sums(
         cell_size += member[2:] @ np.abs(block, out=block)
     assert origin is not None
     cell_shape = len(strata), n_groups
+    of_strata = cell_weight.reshape(cell_shape), cell_sum.reshape(*cell_shape, d), cell_size.reshape(*cell_shape, d)
+    weights, totals, sizes = (table[place] for table in of_strata)
     return {
         "weight": weight,
         "origin": origin,
@@ -91,10 +94,18 @@ def moment_sums(
         "xr": xr,
         "r": r,
         "rr": rr,
-        "cell_weight": cell_weight.reshape(cell_shape),
-        "cell_sum": cell_sum.reshape(*cell_shape, d),
-        "cell_size": cell_size.reshape(*cell_shape, d),
+        "cell_weight": weights,
+        "cell_sum": totals,
+        "cell_size": sizes,
         "group_rows": np.bincount(data.group[data.group >= 0], minlength=n_groups),
         "within": inner if within else None,
         "within_rr": inner_rr,
     }
+
+
+def _different(strata: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Leave out strata that occur twice, as those of equal opportunity and equalized odds; and where each one went."""
+    seen: dict[bytes, int] = {}
+    place = [seen.setdefault(np.packbits(row).tobytes(), len(seen)) for row in strata]
+    first = [place.index(number) for number in range(len(seen))]
+    return strata[first], np.array(place, np.intp)

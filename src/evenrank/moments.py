@@ -137,6 +137,8 @@ class Moments:
         """
         if notions is None:
             notions = list(NOTIONS) if data.n_groups > 1 else []
+        if data.membership is not None and (notions or group_aware):
+            raise ConfigError("moments need group labels; the data has membership probabilities. Use with_group.")
         cells = [Cells.of(notion, data) for notion in notions]
         names = [item.notion.name for item in cells]
         if len(set(names)) < len(names):

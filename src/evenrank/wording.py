@@ -96,13 +96,13 @@ def name_cell(text: str, width: int) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Write a number with three decimals.
+    """Write a number with three decimals; what rounds to 0 has no sign.
 
-    >>> three_digits(0.12345), three_digits(float("nan"))
-    ('0.123', '–')
+    >>> three_digits(0.12345), three_digits(float("nan")), three_digits(-0.0001)
+    ('0.123', '–', '0.000')
     """
     # A last digit of a sum, which depends on the order of its parts, must not decide how it is rounded.
-    return NONE if math.isnan(value) else f"{round(value, 12):.3f}"
+    return NONE if math.isnan(value) else f"{round(round(value, 12), 3) + 0.0:.3f}"
 
 
 def number(value: float) -> str:

@@ -157,25 +157,42 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             data = replace(data, sample_weight=by_row)
         self._query_weight = weight
 
-        def fit_once(X: Any, part: RankingData, numbers: Any, objective: FairObjective | None, metric: Any) -> None:
+        def fit_once(
+            X: Any,
+            part: RankingData,
+            numbers: Any,
+            objective: FairObjective | None,
+            metric: Any,
+            trees: int | None = None,
+        ) -> None:
             chosen = weight
             if weight is not None and numbers is not None:
                 chosen = weight[np.unique(data.query_of_row[numbers])]
             rows = self._matrix(None, X, part.relevance, np.diff(part.query_ptr), chosen, in_order(start, numbers))
             evals = []
-            for number, (features, relevance) in enumerate(sets or []):
+            for number, (features, relevance) in enumerate(sets or [] if trees is None else []):
                 parts = (None if each is None else each[number] for each in (sample_weight_eval_set, margins))
                 evals.append((self._matrix(rows, features, relevance, sizes[number], *parts), f"validation_{number}"))
-            self._boost(rows, evals, objective, metric, verbose, xgb_model)
+            self._boost(rows, evals, objective, metric, verbose, xgb_model, trees)
 
         self._train(X, data, names, judged, eval_max_violation, fit_once)
         return self
 
     def _boost(
-        self, rows: Any, evals: list[Any], objective: FairObjective | None, metric: Any, verbose: Any, xgb_model: Any
+        self,
+        rows: Any,
+        evals: list[Any],
+        objective: FairObjective | None,
+        metric: Any,
+        verbose: Any,
+        xgb_model: Any,
+        trees: int | None = None,
     ) -> None:
         """Train as XGBRanker does, with an objective and a metric of ours where there is one."""
         history: dict[str, Any] = {}
+        callbacks = deepcopy(self.callbacks)  # those that stop early remember what they have seen
+        if trees is not None and callbacks:
+            callbacks = [each for each in callbacks if isinstance(each, xgboost.callback.LearningRateScheduler)]
         with xgboost.config_context(verbosity=1 if self.verbosity is None else self.verbosity):
             model, own_metric, params, _ = self._configure_fit(xgb_model, self.get_xgb_params(), None)
             if objective is not None and params.get("base_score") is None:
@@ -183,14 +200,14 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             self._Booster = xgboost.train(
                 params,
                 rows,
-                num_boost_round=self.get_num_boosting_rounds(),
-                early_stopping_rounds=self.early_stopping_rounds,
+                num_boost_round=self.get_num_boosting_rounds() if trees is None else trees,
+                early_stopping_rounds=self.early_stopping_rounds if trees is None else None,
                 evals=evals,
                 evals_result=history,
                 custom_metric=_joined(own_metric, metric),
                 verbose_eval=verbose,
                 xgb_model=model,
-                callbacks=deepcopy(self.callbacks),  # those that stop early remember what they have seen
+                callbacks=callbacks,
                 obj=objective and (lambda scores, _: objective(scores)),
             )
         self._set_evaluation_result(history)

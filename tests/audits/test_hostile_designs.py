@@ -111,7 +111,7 @@ def test_a_group_never_in_the_top_of_long_lists_is_uneven_by_its_ratio():
     audit = audited(lists, [10])
     words = audit.conclusions()[0]
     assert words.startswith("In short: uneven.")
-    assert 'in favour of "man" over "woman"' in words
+    assert 'which favours "man" over "woman"' in words
     pair = pair_of(audit, 10, "woman", "man")
     assert (pair.selected_a, pair.count_a, pair.observed) == (0, 1260, 0)
     assert pair.expected == pytest.approx(60 * 10 * 21 / 200)
@@ -209,7 +209,7 @@ def test_a_ranker_that_puts_a_last_everywhere_is_uneven_though_the_pool_says_oth
     assert audit.verdict["within_query"] == "uneven"
     words = audit.conclusions()[0]
     assert words.startswith("In short: uneven.")
-    assert 'in favour of "b" over "a"' in words
+    assert 'which favours "b" over "a"' in words
     assert 'The pooled rates point the other way: the query mix favours "a"' in words
     (verdict,) = [
         one

@@ -153,10 +153,7 @@ def test_the_lowest_ratio_names_its_groups_only_if_there_is_a_lower_one(uneven):
 def test_numbers_of_a_sentence_are_those_of_the_data(uneven):
     inside, *_ = [text for text in told(uneven).shown if text.startswith("Within queries, demographic")]
     assert '"a" is ahead of "b" at k = 1.' in inside
-    assert (
-        '"a" got 50 of the 60 places in the top 1 that the two have, where even shares of each list would give 30'
-        in inside
-    )
+    assert '"a" got 50 of the two groups\' 60 places in the top 1 (30 if every list were shared evenly)' in inside
     pooled, *_ = [text for text in told(uneven).shown if text.startswith("Pooled, demographic")]
     assert "50 of 60 against 10 of 60 in the top 1, 83.3% against 16.7%; difference 0.667" in pooled
     assert "query mix" not in pooled

@@ -123,6 +123,7 @@ def test_ranks_rows_and_scoring(run, save, hiring):
         ([*ASK, "--k", "3", "--reduce", "first"], "--reduce must be"),
         ([*ASK, "--k", "3", "--group", "sex"], "--group is not for --standard ll144; got 'sex'"),
         ([*ASK, "--k", "3", "--fail-over", "dp@3=0.1"], "--fail-over is not for --standard"),
+        ([*ASK, "--k", "3", "--engine", "duckdb"], "--engine is not for --standard ll144; got 'duckdb'"),
         ([*ASK, "--k", "3", "--min-share", "0.05"], "min_share must be at most 0.02"),
         (["--sex", "sex"], "--sex is for --standard only; got 'sex'"),
         ([*ASK, "--k", "3", "--person", "qid"], "the query column must have no other part"),

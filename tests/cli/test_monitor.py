@@ -209,11 +209,16 @@ def test_queries_and_items_that_come_again_every_week(run, save):
         (["quiet.csv", "--time", "when", "--reference", "zero"], "--reference must be a number of windows"),
         (["quiet.csv", "--time", "when", "--reference", "0"], "--reference must be a number of windows"),
         (["quiet.csv", "--time", "when", "--reference", "a..b"], "must begin and end with windows or times; got 'a'"),
-        (["quiet.csv", "--time", "when", "--measures", "mrr"], "a monitor watches"),
+        (["quiet.csv", "--time", "when", "--measures", "gini"], "gini cannot be watched, since it has no interval"),
+        (["quiet.csv", "--time", "when", "--alert-on", "some"], "--alert-on must be one of within, all"),
+        (["quiet.csv", "--time", "when", "--measures", "ndcg", "--alert-on", "within"], "needs a gap within queries"),
         (["quiet.csv", "--time", "when", "--question", "all"], "--question must be one of within, pooled, both"),
         (["quiet.csv", "--time", "when", "-o", "x.pdf"], "--out must end in .txt, .json, .html"),
         (["quiet.csv", "--time", "when", "-o", "x.json", "--state", "x.json"], "--state and --out must be two files"),
-        (["quiet.csv", "--time", "when", "--state", "quiet.csv"], "must not be the input"),
+        (["quiet.csv", "--time", "when", "--state", "quiet.csv"], "evenrank: --state must not be the input"),
+        (["quiet.csv", "--time", "when", "--measures", ","], "--measures must name what is watched, as dp,awrf@10"),
+        (["quiet.csv", "--cluster", "nope"], "cluster column 'nope' is not in the data"),
+        (["quiet.csv", "--time", "when", "--measures", "rnd(protected=z)"], "protected must be one of the groups a, b"),
         (["quiet.csv", "--time", "when", "--period", "x"], "--period names files without times"),
         ([], "monitor needs rows, or a --state that exists"),
         (["nowhere.csv", "--time", "when"], "nowhere.csv"),
@@ -244,3 +249,47 @@ def test_the_page(run, changed):
     assert "<h1>Monitor</h1>" in page
     assert page.count("<svg") == 6
     assert "Changed at the last look, 2026-02-23" in page
+
+
+def test_measures_of_the_field_in_a_state_that_is_carried_on(run, save):
+    """Options hold commas; a later part may lack a group; the state knows what it watches."""
+    names = "awrf@3(target=a:0.5/b:0.5,discount=log2),ndkl@3,dtr@3,pairwise_gap,mrr"
+    late = QUIET.filter(pl.col("when") >= "2026-02-09")
+    save(QUIET.filter(pl.col("when") < "2026-02-09"), "early.csv")
+    save(late, "late.csv")
+    alone = late.filter(pl.col("group") == "a").with_columns(pl.col("qid") + 10**6, when=pl.lit("2026-05-04"))
+    save(alone, "alone.csv")
+    save(QUIET, "all.csv")
+    first = run("monitor", "early.csv", "--time", "when", "--measures", names, "--k", 3, "--state", "s.npz")
+    assert first.code == 0, first.err
+    parts = run("monitor", "late.csv", "--time", "when", "--state", "s.npz", "--json").json()
+    whole = run("monitor", "all.csv", "--time", "when", "--measures", names, "--k", 3, "--json").json()
+    for mine, theirs in zip(parts["charts"], whole["charts"], strict=True):
+        assert (mine["measure"], mine["question"], mine["alerting"]) == (theirs["measure"], theirs["question"], True)
+        assert [p["value"] for p in mine["points"]] == pytest.approx([p["value"] for p in theirs["points"]])
+        assert [p["p"] for p in mine["points"]] == pytest.approx([p["p"] for p in theirs["points"]])
+    assert {chart["measure"].partition("(")[0] for chart in whole["charts"]} == {
+        "awrf",
+        "ndkl",
+        "dtr",
+        "pairwise_gap",
+        "mrr",
+    }
+    changed = run("monitor", "alone.csv", "--time", "when", "--state", "s.npz")
+    assert changed.code == 1  # without b, shares of exposure are far from the target
+    assert "AWRF@3(discount=log2,target=a:0.5/b:0.5): " in changed.out
+    assert run("monitor", "alone.csv", "--time", "when", "--measures", "awrf@3").code == 2
+    refused = run("monitor", "--state", "s.npz", "--measures", "mrr")
+    assert refused.code == 2
+    assert "--measures: the state s.npz has awrf@3(discount=log2,target=a:0.5/b:0.5), ndkl@3" in refused.err
+
+
+def test_charts_that_give_no_alert_do_not_set_the_exit_code(run, save):
+    """Quality falls and no gap changes: shown as moved; an alert with --alert-on all."""
+    worse = pl.when(pl.col("when") >= "2026-02-09").then(pl.col("score") - 4 * pl.col("relevance")).otherwise("score")
+    save(QUIET.with_columns(score=worse), "worse.csv")
+    told = run("monitor", "worse.csv", "--time", "when", "--k", 3)
+    assert told.code == 0, told.out
+    assert "Moved, and no alert: NDCG@3: " in told.out
+    assert "moved" in told.out.splitlines()[-1]
+    assert run("monitor", "worse.csv", "--time", "when", "--k", 3, "--alert-on", "all").code == 1

@@ -11,7 +11,7 @@ import pytest
 from doc_blocks import FENCE, ROOT, pages
 
 LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"|^:target: (\S+)$", re.M)
-PICTURE = re.compile(r"^:::\{picture\} ([\w-]+)\.(\w+)$", re.M)
+PICTURE = re.compile(r"^:(?:::\{picture\}|phone:) ([\w-]+)\.(\w+)$", re.M)
 PICTURES = ROOT / "docs" / "pictures"
 ALL = [*pages(), ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md"]
 

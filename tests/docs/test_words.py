@@ -66,6 +66,8 @@ def test_every_page_begins_with_its_title() -> None:
 
 
 def test_the_front_page_takes_two_minutes_and_the_readme_a_screen_or_two() -> None:
-    words = len(re.findall(r"\w+", prose(ROOT / "docs" / "index.md")))
+    text = re.sub(r"^:.*$|^---$|^hide-toc.*$", "", prose(ROOT / "docs" / "index.md"), flags=re.M)  # nobody reads these
+    words = len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)(\{[^}]*\})?", "]", text)))
+    assert words > 200
     assert words < 450, f"{words} words: at 225 per minute that is more than two minutes"
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150

@@ -140,6 +140,54 @@ def test_seeing_the_group_costs_no_more_than_an_offset(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+def test_what_is_added_is_a_part_of_the_exact_offset_of_scores_by_other_queries(library: str) -> None:
+    data = made(80)
+    native, own = (
+        (lightgbm.LGBMRanker, {"verbose": -1, "num_leaves": 6, "min_child_samples": 5})
+        if library == "lightgbm"
+        else (xgboost.XGBRanker, {"max_depth": 3, "objective": "rank:ndcg"})
+    )
+
+    def trained(rows: er.RankingData) -> Any:
+        model = native(n_estimators=12, n_jobs=1, learning_rate=0.2, **own)
+        return model.fit(rows.features, rows.relevance, group=np.diff(rows.query_ptr))
+
+    half, others = data.folds(2, 0), np.empty(data.n_rows)
+    for number in range(2):
+        model = trained(data.take(half != number))
+        rest = (half == number)[data.query_of_row]
+        others[rest] = model.predict(data.features[rest])
+    full = er.GroupOffset("dp", 3, shrink=False).fit(others, data).offsets_
+    assert full["a"] == 0 < full["b"]
+    for alpha in (0.0, 1.0, 3.0):
+        aware = ranker(library, alpha=alpha, group_aware=True).fit(data)
+        np.testing.assert_allclose(aware.group_offset_, [0, full["b"] * alpha / (1 + alpha)], rtol=1e-9)
+        scores = trained(data).predict(data.features) + aware.group_offset_[data.group]
+        np.testing.assert_allclose(aware.predict(data), scores, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_limit_costs_no_more_models_where_the_group_is_seen(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, calls = (lightgbm.LGBMRanker, "fit") if library == "lightgbm" else (er.xgboost.FairXGBRanker, "_boost")
+    original, fits = getattr(module, calls), []
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        fits.append(self.n_estimators)
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(module, calls, counted)
+    data = made(100)
+    for limit in (0.05, 0.01):
+        fits.clear()
+        model = ranker(library, max_violation=limit, group_aware=True).fit(data)
+        assert len(fits) == 3
+        assert model.violation_ == er.measure(model.predict(data), data, "dp@3")["dp@3"] <= limit
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ranker(library, max_violation=0.9, group_aware=True).fit(data).alpha_ == 0
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_a_strong_pull_does_not_carry_a_small_group_beyond_all_others(library: str) -> None:
     data = made(100, length=(20, 40), share=0.03)
     plain, aware = (ranker(library, alpha=a, group_aware=a > 0, n_estimators=25).fit(data) for a in (0.0, 10.0))
@@ -194,7 +242,11 @@ def test_early_stopping_follows_ndcg_subject_to_the_gap(library: str, aware: boo
         best, (history,) = model.best_iteration + 1, model.evals_result_.values()
     values = history["ndcg@3|dp@3<=0.15"]
     assert best == int(np.argmax(values)) + 1
-    found = er.measure(model.predict(test), test, ["ndcg@3", "dp@3"])
+    scores = model.predict(test)
+    if aware:  # trees are judged by what they are worth with offsets of the set's own
+        trees = scores - model.group_offset_[test.group]
+        scores = er.GroupOffset("dp", 3, 0.5, shrink=False).fit(trees, test).rerank(trees, test)
+    found = er.measure(scores, test, ["ndcg@3", "dp@3"])
     assert found["dp@3"] <= limit
     assert found["ndcg@3"] == pytest.approx(max(values), abs=1e-6)
 

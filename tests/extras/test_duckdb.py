@@ -133,6 +133,25 @@ def test_columns_and_files_that_are_not_there(tmp_path):
         er.duckdb.audit(folder)
 
 
+def test_ids_of_other_types_and_groups_as_probabilities_are_refused(tmp_path):
+    frame = make(0, queries=50)
+    folder = write(frame, tmp_path, 2)
+    frame[::2].with_columns(pl.col("qid").cast(pl.Float64)).write_parquet(folder / "part-0.parquet")
+    with pytest.raises(er.DataError, match=r"part-1\.parquet: the query ids of all parts must have one type"):
+        er.duckdb.audit(folder)
+    with pytest.raises(er.ConfigError, match=r"one column of labels; got \['pa', 'pb'\]. Groups as probabilities need"):
+        er.duckdb.audit(folder, group=["pa", "pb"])
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_columns_that_differ_in_case_alone_are_refused(first, tmp_path):
+    frame = make(3, queries=60)
+    other = frame.with_columns(pl.lit(1).alias("QID"), pl.lit(1).alias("F"), pl.lit(1).alias("f"))
+    other = other.select("QID", *frame.columns) if first else other
+    with pytest.raises(er.DataError, match=r"columns 'qid' and 'QID' differ in case alone"):
+        er.duckdb.audit(write(other, tmp_path, 2))
+
+
 def test_a_glob_and_hidden_files(tmp_path):
     frame = make()
     folder = write(frame, tmp_path / "rows", 3)
@@ -176,6 +195,22 @@ def test_a_file_that_vanishes_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(TableRows, "of", classmethod(vanish))
     with pytest.raises(er.DataError, match=r"DuckDB cannot go on: .*part-1\.parquet"):
+        er.duckdb.audit(folder)
+
+
+def test_a_file_that_is_written_anew_meanwhile_is_an_error(tmp_path, monkeypatch):
+    from evenrank.engines.rows import TableRows
+
+    folder = write(make(), tmp_path, 3)
+    plain = TableRows.of.__func__
+
+    def changed(cls, engine, roles):
+        found = plain(cls, engine, roles)
+        make(1, queries=10).write_parquet(folder / "part-1.parquet")
+        return found
+
+    monkeypatch.setattr(TableRows, "of", classmethod(changed))
+    with pytest.raises(er.DataError, match=r"rows were counted, and then .* were ranked"):
         er.duckdb.audit(folder)
 
 

@@ -238,6 +238,43 @@ def test_parts_must_agree(tmp_path: Path) -> None:
         er.fairness_path(er.scan(folder, features=FEATURES), "dp")
 
 
+@pytest.mark.parametrize(("kind", "words"), [(pl.Float64, "float64"), (pl.Float32, "float32"), (pl.String, "text")])
+def test_query_ids_of_other_types_are_refused(kind: Any, words: str, tmp_path: Path) -> None:
+    """Whole numbers beyond 2^53 would become equal as fractions, and 5 and 5.0 might be taken for two queries."""
+    rows = skewed_rows(12)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    rows[:1000].with_columns(pl.col("qid").cast(kind)).write_parquet(folder / "a.parquet")
+    rows[1000:].write_parquet(folder / "b.parquet")
+    told = rf"b\.parquet: the query ids of all parts must have one type; 'qid' holds whole numbers here and {words}"
+    for read in (lambda: er.scan(folder, features=FEATURES), lambda: er.read(sorted(folder.iterdir()))):
+        with pytest.raises(DataError, match=told) as caught:
+            read()
+        assert "\n" not in str(caught.value)
+
+
+def test_query_ids_of_any_width_are_the_same(tmp_path: Path) -> None:
+    rows = skewed_rows(12).sort("qid", maintain_order=True)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for number, kind in enumerate((pl.Int16, pl.Int64, pl.UInt32)):
+        part = rows[number * 1000 : (number + 1) * 1000]
+        part.with_columns(pl.col("qid").cast(kind)).write_parquet(folder / f"{number}.parquet")
+    rows[:0].with_columns(pl.col("qid").cast(pl.Float64)).write_parquet(folder / "empty.parquet")
+    data = er.RankingData.from_frame(rows, features=FEATURES)
+    files = er.scan(folder, features=FEATURES)
+    for options in ({}, {"target": "centered"}):
+        assert_same_path(er.fairness_path(data, "eop", **options), er.fairness_path(files, "eop", **options))
+
+
+def test_moments_of_probabilities_are_refused() -> None:
+    data = er.RankingData.from_frame(skewed_rows(6), features=FEATURES)
+    soft = data.with_membership(np.full((data.n_rows, 2), 0.5), ["a", "b"])
+    with pytest.raises(ConfigError, match="moments need group labels"):
+        er.Moments.of(soft, ["dp"])
+    assert er.Moments.of(soft, []).n_rows == data.n_rows
+
+
 def test_paths_stand_for_files(tmp_path: Path) -> None:
     folder = written(tmp_path / "rows", skewed_rows(13), "folders")
     (folder / "_temporary").mkdir()

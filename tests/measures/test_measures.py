@@ -177,7 +177,7 @@ def test_many_models_are_each_model_alone(chunk: int, per_query: bool) -> None:
     some = random_lists(0, ties=True, groups="abc", grades=3)
     data = as_data(some)
     scores = np.random.default_rng(0).integers(0, 5, (data.n_rows, 7)) / 4
-    with mock.patch.object(module, "MODEL_CHUNK", chunk):
+    with mock.patch.multiple(module, MODEL_CHUNK=chunk, TOGETHER=1):
         together = measure(scores, data, EVERY, per_query=per_query)
     for model in range(7):
         alone = measure(scores[:, model], data, EVERY, per_query=per_query)

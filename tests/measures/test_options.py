@@ -120,6 +120,7 @@ def test_samples_cut_into_blocks_of_models(monkeypatch: pytest.MonkeyPatch) -> N
     data = one_list([1, 0, 1, 0, 0, 1])
     whole = er.measure(scores, data, ["ndcg@3", "dp@3"])
     monkeypatch.setattr("evenrank.measures.compute.MODEL_CHUNK", 50)
+    monkeypatch.setattr("evenrank.measures.compute.TOGETHER", 1)
     for name, values in er.measure(scores, data, ["ndcg@3", "dp@3"]).items():
         np.testing.assert_array_equal(values, whole[name])
 

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 import evenrank as er
-from evenrank.monitoring.estimates import MEAN, POOLED, RATIO, WITHIN
+from evenrank.monitoring.estimates import POOLED, RATIO, WITHIN
 from evenrank.monitoring.looks import SPANS, corrected, looks_of, two_sided
-from evenrank.monitoring.series import BINS, EXCESS, N_A, N_B, NUMBER, TOTAL, VARIANCE, WEIGHT, X_A, X_B
+from evenrank.monitoring.series import BINS, EXCESS, N_A, N_B, VARIANCE, WEIGHT, X_A, X_B
 from weekly import rows, taken
 
 
@@ -49,8 +49,6 @@ def test_without_skewness_it_is_students() -> None:
 
 def plain_value(kind: str, sums: np.ndarray, ratio: float, weights: list[float]) -> float:
     """From sums over bins, (columns,)."""
-    if kind == MEAN:
-        return sums[TOTAL] / sums[NUMBER]
     if kind == WITHIN:
         return sum(w * sums[EXCESS + 3 * j] / sums[VARIANCE + 3 * j] for j, w in enumerate(weights))
     return sums[X_A] / sums[N_A] - (ratio if kind == RATIO else 1.0) * sums[X_B] / sums[N_B]
@@ -63,7 +61,7 @@ def plain_left_out(kind: str, table: np.ndarray, ratio: float, weights: list[flo
     )
 
 
-@pytest.mark.parametrize(("kind", "kinds"), [(WITHIN, 1), (WITHIN, 2), (POOLED, 1), (RATIO, 1), (MEAN, 1)])
+@pytest.mark.parametrize(("kind", "kinds"), [(WITHIN, 1), (WITHIN, 2), (POOLED, 1), (RATIO, 1)])
 def test_a_large_span_is_tested_by_leaving_out_bins(kind: str, kinds: int) -> None:
     """With much data the variance is that of leaving out one bin after the other, if it is above that by chance."""
     sums = some_sums(3, 5, bins=60, kinds=kinds)

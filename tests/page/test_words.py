@@ -35,8 +35,8 @@ def curve(
 def test_a_fall_at_no_loss_and_then_a_price():
     told = story(curve([0.2, 0.1, 0.05, 0.02], [0.9, 0.89, 0.8, 0.7]), RATES)
     assert told.answer == (
-        'The demographic parity gap at 3, at the expense of "women", can fall 50% (0.200 → 0.100) with no significant '
-        "loss of NDCG@3 (0.900 → 0.890); beyond that, going down to 0.050 costs 0.100 of NDCG@3."
+        'The demographic parity gap at 3, at the expense of "women", can fall by 50% (0.200 → 0.100) with no '
+        "significant loss of NDCG@3 (0.900 → 0.890); beyond that, going down to 0.050 costs 0.100 of NDCG@3."
     )
     assert told.uneven == (
         "0.200 gap",
@@ -51,7 +51,7 @@ def test_a_fall_at_no_loss_and_then_a_price():
 
 def test_nothing_further_down():
     told = story(curve([0.2, 0.1], [0.9, 0.91]), RATES)
-    assert told.answer.endswith("no strength tried brings it further down.")
+    assert told.answer.endswith("no strength that was tried lowers it further.")
     assert "NDCG@3 does not fall" in told.no_loss[1]
     assert told.further == ("none found", "No strength tried makes the gap smaller still, at any price.")
 
@@ -116,7 +116,7 @@ def test_of_several_groups_the_last_is_mostly_behind():
 def test_methods_are_named_where_there_are_several():
     mine, other = curve([0.2, 0.1], [0.9, 0.9]), curve([0.2, 0.01], [0.9, 0.5], method="per_query")
     told = story(mine, RATES, others=[other])
-    assert told.answer.startswith("With amortized, the demographic parity gap")
+    assert told.answer.startswith("With the amortized method, the demographic parity gap")
     assert told.further[1].endswith("Another method, per query, gets as low as 0.010, with NDCG@3 0.500.")
     assert "Another method" not in story(other, RATES, others=[mine]).further[1]
 
@@ -138,7 +138,7 @@ def test_a_loss_whose_error_is_not_known_is_not_called_significant():
 def test_one_sentence_of_a_curve():
     lowered = answer(curve([0.2, 0.1], [0.9, 0.9], measure="ndcg@3"))
     assert lowered == (
-        "Demographic parity: the gap at 3 can fall 50% (0.200 → 0.100) with no significant loss of NDCG@3 "
+        "Demographic parity: the gap at 3 can fall by 50% (0.200 → 0.100) with no significant loss of NDCG@3 "
         "(0.900 → 0.900), at strength 0.1."
     )
     assert answer(curve([0.2, 0.3], [0.9, 0.9])).endswith("no strength lowers it without a significant loss.")

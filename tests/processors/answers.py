@@ -57,6 +57,7 @@ def questions() -> Iterator[tuple[str, Callable[[Path], Any]]]:
             yield f"audit {shape} {groups}", partial(_audit, shape, groups)
             yield f"re-rankers {shape} {groups}", partial(_rerankers, shape, groups)
         yield f"paths {shape}", partial(_paths, shape)
+        yield f"offsets of real-valued scores {shape}", partial(_offsets, shape)
         yield f"monitor {shape}", partial(_monitor, shape)
     yield "fastar tables", _tables
     yield "bounds", _bounds
@@ -69,7 +70,6 @@ SWEPT = [name for name, method in METHODS.items() if not method.extra and name !
 # A word that begins with a stroke is a path in the folder.
 COMMANDS = [
     "demo -o /demo.html --json",
-    # Not with four groups: where real-valued scores tie only at an offset, which offsets tie them is up to last digits.
     "audit /rows.csv --json",
     "audit /rows.csv --k 1,2,5 --no-items --json",
     "audit /rows.csv --standard ll144 --sex group --k 3 --json",
@@ -79,6 +79,8 @@ COMMANDS = [
     f"sweep /rows.csv --methods {','.join(SWEPT)} --strengths 0,0.1,0.5 --k 1,3 --folds 3 "
     "--ignore day,kind -o /run --json",
     "select /run --rule all --json",
+    "sweep /rows.csv --methods offset,offset_adaptive --group kind --k 1,3 --folds 3 --ignore day,group -o /kinds "
+    "--json",
     "bench german_credit --methods amortized,offset,fastar,det_greedy --seeds 1 --folds 3 --k 3 -j 1 -o /bench --json",
     "bound --json --queries 500 --list-length 20 --min-share 0.2",
     "measures --json",
@@ -130,13 +132,12 @@ def _rerankers(shape: int, groups: int, folder: Path) -> Any:
         out[name] = _answer(partial(_reranked, reranker, scores, data))
     for notion in (*NOTIONS, "merit"):
         out[f"controller {notion}"] = _answer(partial(_served, er.FairController(notion=notion, k=3), scores, data))
-    # Exposures are unique where no two merits are equal; of three groups and more, the rankings that give them are not.
+    # Exposures are unique where no two merits are equal, and the rankings that give them hang on the exposures.
     merits = scores + np.random.default_rng(shape).permutation(len(scores)) / 4096
     for constraint in ("parity", "disparate_treatment", "disparate_impact", "individual"):
         ranker = er.ExposureRanker(constraint=constraint)
         out[f"exposure {constraint}"] = _answer(partial(ranker.exposure, merits, data))
-        if groups == 2:
-            out[f"drawn {constraint}"] = _answer(partial(ranker.rerank, merits, data))
+        out[f"drawn {constraint}"] = _answer(partial(ranker.rerank, merits, data))
     return out
 
 
@@ -172,6 +173,26 @@ def _paths(shape: int, folder: Path) -> Any:
 def _path(data: er.RankingData, notion: str, scope: str) -> Any:
     scores = er.fairness_path(data, notion=notion, alphas=[0, 0.01, 0.1, 1, 10], scope=scope).scores(data)
     return {"scores": scores, "measured": er.measure(scores, data, ["ndcg@3", "dp@3", "eop@3", "eod@3"])}
+
+
+def _offsets(shape: int, folder: Path) -> Any:
+    """Four groups, and scores of a trained ranker: each processor has other last digits."""
+    queries, most = SHAPES[shape]
+    out = {}
+    for seed in range(4):
+        _, data = lists(50 * shape + seed, queries, most, groups=4)
+        scores = er.fairness_path(data, "dp", [0.0, 0.05]).scores(data)[:, 1]
+        for notion in NOTIONS:
+            for k in (1, 3):
+                ranker = er.GroupOffset(notion, k, shrink=False)
+                out[f"{seed} {notion} {k}"] = _answer(partial(_offset, ranker, scores, data))
+    return out
+
+
+def _offset(ranker: er.GroupOffset, scores: Any, data: er.RankingData) -> Any:
+    fitted = ranker.fit(scores, data)
+    adapted = fitted.adapt(scores, data)
+    return [[each.offsets_, each.gap_after_, _order(each.rerank(scores, data), data)] for each in (fitted, adapted)]
 
 
 def _monitor(shape: int, folder: Path) -> Any:

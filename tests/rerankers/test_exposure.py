@@ -341,3 +341,18 @@ def test_many_lists_are_solved_as_each_alone(constraint: str, slack: float, stre
         assert mixture.feasible == alone.feasible
         assert mixture.slack == pytest.approx(alone.slack, abs=1e-9, nan_ok=True)
         assert mixture.probabilities.sum() == pytest.approx(1)
+
+
+@pytest.mark.filterwarnings("ignore:in . of 16 lists no mixture")
+@pytest.mark.parametrize("constraint", GROUPED)
+def test_draws_of_several_groups_hang_on_no_last_digit(constraint: str) -> None:
+    rng = np.random.default_rng(5)
+    merit, group = 0.5 + rng.random(160), rng.integers(0, 4, 160)
+    data = RankingData.from_arrays(np.zeros((160, 0)), np.zeros(160), group, np.repeat(np.arange(16), 10))
+    ranker = ExposureRanker(constraint)
+    drawn = ranker.rerank(merit, data, seed=1)
+    most = max(len(mixture.probabilities) for mixture in ranker.mixtures(merit, data))
+    assert 2 <= most <= 4  # as many rankings as groups give the best exposures
+    for _ in range(3):
+        nearly = merit * (1 + rng.choice([-1, 0, 1], 160) * 2.0**-52)
+        assert ranker.rerank(nearly, data, seed=1).tolist() == drawn.tolist()

@@ -97,7 +97,13 @@ def test_a_part_of_the_way_never_raises_the_gap():
 
 @pytest.mark.parametrize(
     "reranker",
-    [er.GroupOffset("dp", 3), er.QuantileMatch(), er.EqualOpportunityTransform(), er.FairController("dp", 3)],
+    [
+        er.GroupOffset("dp", 3),
+        er.QuantileMatch(),
+        er.QuantileBarycentre(),
+        er.EqualOpportunityTransform(),
+        er.FairController("dp", 3),
+    ],
 )
 def test_data_without_groups_or_in_the_wrong_place_is_one_clear_line(reranker):
     data = er.RankingData.from_arrays(np.zeros((6, 0)), [0, 1] * 3, ["a", "b"] * 3, [0] * 6)
@@ -115,3 +121,30 @@ def test_a_controller_that_serves_rows_without_groups_says_so():
     data = er.RankingData.from_arrays(np.zeros((2, 0)), [0, 1], None, [0, 0])
     with pytest.raises(er.DataError, match="FairController needs group labels; the data has none"):
         er.FairController("dp", 1).rerank([1.0, 2.0], data)
+
+
+def test_a_controller_takes_no_masked_scores_and_no_state_that_lacks_a_number():
+    controller = er.FairController("eop", 1, warm={"a": 0.5})
+    masked = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(er.DataError, match="row 1: scores must not be masked"):
+        controller.rank(masked, ["a", "b"], relevance=[0.5, 0.5])
+    with pytest.raises(er.DataError, match="row 1: relevance must not be masked"):
+        controller.rank([1.0, 2.0], ["a", "b"], relevance=masked / 4)
+    assert controller.served == 0
+    state = controller.state()
+    assert er.FairController.from_state(state).state() == state
+    for name in ("notion", "k", "gain"):
+        with pytest.raises(er.DataError, match=f"lacks its {name}"):
+            er.FairController.from_state({**state, name: None})
+    with pytest.raises(er.DataError, match="start of group 'a' must be a finite number; got nan"):
+        er.FairController.from_state({**state, "offsets": [["a", float("nan")]]})
+
+
+def test_maps_of_scores_too_small_for_slopes():
+    rng = np.random.default_rng(0)
+    scores, group, relevance = rng.integers(0, 50, 40), rng.choice(["a", "b"], 40), rng.integers(0, 2, 40)
+    data = er.RankingData.from_arrays(np.zeros((40, 0)), relevance, group, np.arange(40) // 8)
+    for make in (er.QuantileMatch, er.QuantileBarycentre, er.EqualOpportunityTransform):
+        usual = make().fit(scores, data).rerank(scores, data)
+        tiny = make().fit(scores * 2.0**-1060, data).rerank(scores * 2.0**-1060, data)
+        assert tiny == pytest.approx(usual * 2.0**-1060, abs=2.0**-1060)

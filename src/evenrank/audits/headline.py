@@ -31,13 +31,13 @@ def in_short(audit: Audit) -> str:
         best = firm[0]
         return (
             f"In short: uneven. Within queries {len(alone)} of {len(inside)} gaps are shown with "
-            f"{audit.confidence:.0%} confidence, {len(firm)} even when corrected for looking at {len(inside)}; the "
-            f"clearest is the {_named(best)}. In lists with both, {got(best)}.{_hidden(best, level)}"
+            f"{audit.confidence:.0%} confidence, {len(firm)} of them also after correction for testing {len(inside)}. "
+            f"The clearest is the {_named(best)}. In lists with both groups, {got(best)}.{_hidden(best, level)}"
         )
     if verdict["within_query"] == "hints":
         return (
-            f"In short: hints, nothing firm. Within queries {len(alone)} of {len(inside)} gaps are shown when looked "
-            f"at one by one, none when corrected for looking at {len(inside)}; the clearest is the {_named(alone[0])}."
+            f"In short: hints, nothing firm. Within queries {len(alone)} of {len(inside)} gaps are shown when each is "
+            f"tested alone, none after correction for testing {len(inside)}. The clearest is the {_named(alone[0])}."
             f"{_besides(audit)}"
         )
     if verdict["pooled"] == "uneven":
@@ -55,7 +55,7 @@ def in_short(audit: Audit) -> str:
 
 
 def _named(pair: Pair) -> str:
-    return f"{gap_title(pair)}, in favour of {quoted(pair.a)} over {quoted(pair.b)}"
+    return f"{gap_title(pair)}, which favours {quoted(pair.a)} over {quoted(pair.b)}"
 
 
 def _split(pair: Pair) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from evenrank.audits.notable import Tally, by_clearness, measures_of
-from evenrank.wording import notion_title, quoted, signed, title
+from evenrank.wording import notion_title, quoted, signed, three_digits, title
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
@@ -61,10 +61,10 @@ def rates_words(pair: Pair) -> str:
 def got(pair: Pair) -> str:
     """Write what the first group got in lists with both, beside what even shares would give it."""
     both = count(pair.together)
-    what = f"an exposure of {both}" if pair.measure == "exposure_gap" else f"the {both} places in the top {pair.k}"
+    what = f"exposure of {both}" if pair.measure == "exposure_gap" else f"{both} places in the top {pair.k}"
     return (
-        f"{quoted(pair.a)} got {count(pair.observed)} of {what} that the two have, where even shares of each list "
-        f"would give {count(pair.expected)}"
+        f"{quoted(pair.a)} got {count(pair.observed)} of the two groups' {what} ({count(pair.expected)} if every list "
+        "were shared evenly)"
     )
 
 
@@ -121,7 +121,7 @@ def _cuts(pairs: list[Pair]) -> str:
 
 def _numbers(pair: Pair, question: str) -> str:
     gap = getattr(pair, question)
-    size = f"difference {gap.difference:.3f}, likely {gap.low:.3f} to {gap.high:.3f}"
+    size = f"difference {gap.difference:.3f}, likely {three_digits(gap.low)} to {three_digits(gap.high)}"
     if question == "pooled":
         parts = f"; ranker's part {signed(pair.ranker_part)}, query mix {signed(pair.mix_part)}"
         return f"{rates_words(pair)}; {size}{parts if abs(pair.mix_part) >= abs(gap.difference) / 10 else ''}"

@@ -139,8 +139,8 @@ class Run:
         if not summary.clusters and tester.recurring is None and again >= COPIES * of > 0:
             notes.append(
                 f"Copies: {again:,} of {of:,} lists have the same scores, labels and groups as another one, row by "
-                "row. Copies of a list are no new evidence, and the tests take them for that: name what copies share "
-                "as clusters (`--cluster`), or leave them out."
+                "row. Copies of a list are no new evidence, but the tests count them as if they were: name what copies "
+                "share as clusters (`--cluster`), or leave them out."
             )
         for name, codes in zip(summary.cluster_names, tester.clusters, strict=False):
             notes.append(

@@ -194,7 +194,10 @@ def _within(audit: Audit) -> Section:
 
         rows += [
             row(notion_words(measure), lambda pair: number(pair.within_query.difference)),
-            row(_level(audit), lambda pair: f"{pair.within_query.low:.3f}, {pair.within_query.high:.3f}"),
+            row(
+                _level(audit),
+                lambda pair: ", ".join(map(three_digits, (pair.within_query.low, pair.within_query.high))),
+            ),
             row("  p, corrected", lambda pair: p_value(pair.within_query.adjusted)),
             *_ahead(audit, best, "within_query", several=several),
             row("  got (even shares)", lambda pair: f"{count(pair.observed)} ({count(pair.expected)})"),

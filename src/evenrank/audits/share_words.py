@@ -31,8 +31,8 @@ def shares_section(audit: Audit) -> Section:
         "Means over lists, against each list's own shares of the groups. AWRF: 1 less the Jensen–Shannon divergence "
         "of the shares of exposure, which is 1 / log2(1 + rank) (the TREC track weighs ranks 1 and 2 alike). Skew: the "
         "logarithm of a group's share of the top k over its share of the list, for the group where it is highest or "
-        "lowest. Lists in random order are not at 1 and 0 either, the less so the shorter they are, so no verdict "
-        "rests on these."
+        "lowest. Lists in random order are not at 1 and 0 either, and are further from them the smaller k is, so no "
+        "verdict rests on these."
     )
     if audit.facts["recurring_items"]:
         note += " Items recur, so that lists are not independent: there are no intervals."

@@ -11,6 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.boosting.aware import (
+    OWN,
+    REFINED,
+    STRENGTHS,
+    evened,
+    exact_offsets,
+    has_exact_offsets,
+    part_of_offsets,
+    scores_by_others,
+)
 from evenrank.boosting.group_chances import group_chances
 from evenrank.boosting.held_out import Judged, check_held_out, kept_aside
 from evenrank.boosting.metrics import EvaluationMetric
@@ -25,7 +35,9 @@ from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 
 
-def warn_if_above(violation: float, spec: FairnessSpec, alpha: float, rows: str = "the training rows is") -> None:
+def warn_if_above(
+    violation: float, spec: FairnessSpec, alpha: float, rows: str = "the training rows is", *, group_aware: bool = False
+) -> None:
     """Warn that ``max_violation`` was not reached, if it was not.
 
     Parameters
@@ -38,12 +50,14 @@ def warn_if_above(violation: float, spec: FairnessSpec, alpha: float, rows: str 
         The strength that is kept.
     rows : str
         What the gap is of, in words.
+    group_aware : bool
+        Whether the ranker sees the group already.
     """
     if spec.max_violation is not None and violation > spec.max_violation:
         warnings.warn(
             f"max_violation={spec.max_violation:g} was not reached: {spec.as_notion.name}@{spec.k} on {rows} "
-            f"{violation:.4f} at alpha={alpha:.3g}, the lowest found. Train more trees, let the ranker see the group "
-            "(group_aware=True), or allow a larger violation.",
+            f"{violation:.4f} at alpha={alpha:.3g}, the lowest found. Train more trees, "
+            f"{'' if group_aware else 'let the ranker see the group (group_aware=True), '}or allow a larger violation.",
             DataWarning,
             stacklevel=4,
         )
@@ -156,12 +170,12 @@ class FairBoosted:
         names: tuple[str, ...],
         sets: list[Judged],
         limit: float | None,
-        fit_once: Callable[[Any, RankingData, NDArray[np.int64] | None, FairObjective | None, Any], None],
+        fit_once: Callable[..., None],
     ) -> None:
         """Train at the strength asked for, or at the one that ``max_violation`` takes.
 
         ``fit_once`` trains the library's ranker on features, rows, their numbers among all rows (None: all of them), an
-        objective (None: the library's own) and a metric.
+        objective (None: the library's own), a metric, and perhaps a number of trees: so many, with no evaluation.
         """
         spec = FairnessSpec.of(self)
         rows, judged = None, Judged(X, data)
@@ -180,7 +194,7 @@ class FairBoosted:
         chances = self._chances(X, data, spec)
         limit = spec.max_violation if limit is None else limit
 
-        def fit_at(alpha: float) -> NDArray[Any] | None:
+        def trained_at(alpha: float) -> NDArray[Any] | None:
             objective = self._objective_at(alpha, data, spec, chances)
             metric = EvaluationMetric(sets, spec, limit, self._shifted) if sets else None
             self.group_offset_, self._training_objective = None, objective
@@ -193,12 +207,51 @@ class FairBoosted:
                 self.group_offset_ = objective.offsets[min(self._trees_kept(), len(objective.offsets)) - 1]
             return None if objective is None else self._trained_scores(X, objective)
 
+        exact = self.group_aware and has_exact_offsets(spec, data)
+        fit_at = self._fit_with_offsets(X, data, rows, sets, limit, fit_once) if exact else trained_at
         if spec.max_violation is not None:
             gap = self._search(spec, judged, fit_at)
             self.violation_ = gap if not judged.held_out else self._gap(Judged(X, data), spec)
         else:
             trained = fit_at(float(self.alpha))
             self.violation_ = self._gap(Judged(X, data), spec, trained)
+
+    def _fit_with_offsets(
+        self,
+        X: Any,
+        data: RankingData,
+        numbers: NDArray[np.int64] | None,
+        sets: list[Judged],
+        limit: float | None,
+        fit_once: Callable[..., None],
+    ) -> Callable[[float], NDArray[Any] | None]:
+        """Train the trees, and what is to be added to them; gives what sets the strength. See `_train`."""
+        spec = FairnessSpec.of(self)
+        part = 1.0 if spec.bounded else part_of_offsets(float(self.alpha))
+        metric = EvaluationMetric(sets, spec, limit, lambda s, rows: evened(s, rows, spec, part)) if sets else None
+        self.group_offset_ = None
+        own = self._loss_alone(data, spec)
+        fit_once(X, data, numbers, own, metric)
+        trained = self._raw_scores(X) if own is None else self._trained_scores(X, own)
+        trained = self._raw_scores(X) if trained is None else trained
+        trees, state = self._trees_kept(), dict(self.__dict__)
+
+        def train(X: Any, some: RankingData, of_rows: NDArray[np.int64]) -> Callable[[Any], NDArray[Any]]:
+            own = of_rows if numbers is None else numbers[of_rows]
+            fit_once(X, some, own, self._loss_alone(some, spec), None, trees)
+            return self._raw_scores
+
+        others = scores_by_others(X, data, train) if data.n_queries > 1 else trained
+        self.__dict__.clear()
+        self.__dict__.update(state)
+        offsets = exact_offsets(others, data, spec)
+
+        def at(alpha: float) -> NDArray[Any]:
+            whole = exact_offsets(trained, data, spec) if alpha == OWN else offsets
+            self.alpha_, self.group_offset_ = alpha, part_of_offsets(alpha) * whole if alpha < OWN else whole
+            return trained
+
+        return at
 
     def _gap(self, rows: Judged, spec: FairnessSpec, trees: NDArray[Any] | None = None) -> float:
         return float("nan") if rows.data.n_groups < 2 else rows.gap(self._scores_of(rows, trees), spec)
@@ -219,13 +272,27 @@ class FairBoosted:
                 gap, quality = judged.gap(scores, spec), judged.quality(scores, spec.k)
             return Tried(alpha, gap, quality, dict(self.__dict__))
 
-        best, models = least_loss_within(spec.max_violation, tried)
+        if self.group_aware and has_exact_offsets(spec, judged.data):
+            best, models = least_loss_within(spec.max_violation, tried, STRENGTHS, REFINED)
+            if best.gap > spec.max_violation and not judged.held_out:
+                models.append(tried(OWN))
+                best = min(best, models[-1], key=lambda model: model.gap)
+        else:
+            best, models = least_loss_within(spec.max_violation, tried)
         self.__dict__.clear()
         self.__dict__.update(best.state)
         self.tried_ = [(model.alpha, model.gap, model.quality) for model in sorted(models, key=lambda m: m.alpha)]
         held_out = f"held-out queries may be as large as ({len(models)} strengths were tried)"
-        warn_if_above(best.gap, spec, best.alpha, *([held_out] if judged.held_out else []))
+        words = [held_out] if judged.held_out else []
+        warn_if_above(best.gap, spec, best.alpha, *words, group_aware=self.group_aware)
         return best.gap
+
+    def _loss_alone(self, data: RankingData, spec: FairnessSpec) -> FairObjective | None:
+        """The objective without fairness; None where the library's own is enough."""
+        if self._is_native(data):
+            return None
+        name, rule = self._base(data)
+        return FairObjective(data, base_gradients(name, data, rule), replace(spec, alpha=0.0, max_violation=None))
 
     def _objective_at(
         self, alpha: float, data: RankingData, spec: FairnessSpec, chances: NDArray[Any] | None

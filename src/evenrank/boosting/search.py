@@ -22,10 +22,15 @@ class Tried:
     state: Any
 
 
-def least_loss_within(limit: float, train: Callable[[float], Tried]) -> tuple[Tried, list[Tried]]:
+def least_loss_within(
+    limit: float,
+    train: Callable[[float], Tried],
+    strengths: tuple[float, ...] = COARSE,
+    refined: int = REFINED,
+) -> tuple[Tried, list[Tried]]:
     """Find a strength whose gap is at most ``limit`` at the least loss of quality.
 
-    Strength 0 is kept if it is within the limit. At most 1 + 7 + 2 models are trained.
+    Strength 0 is kept if it is within the limit. At most 1 + 7 + 2 models are trained, unless told otherwise.
 
     Parameters
     ----------
@@ -33,6 +38,10 @@ def least_loss_within(limit: float, train: Callable[[float], Tried]) -> tuple[Tr
         The largest gap.
     train : Callable
         Trains and checks a model at a strength.
+    strengths : tuple of float
+        What is tried, in rising order.
+    refined : int
+        How many more are tried between two of them.
 
     Returns
     -------
@@ -48,16 +57,16 @@ def least_loss_within(limit: float, train: Callable[[float], Tried]) -> tuple[Tr
 
     if within(0.0):
         return tried[0.0], list(tried.values())
-    low, high = -1, len(COARSE)
+    low, high = -1, len(strengths)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if within(COARSE[middle]) else (middle, high)
-    if high == len(COARSE):
-        high = next((at for at in reversed(range(high)) if within(COARSE[at])), high)
-    if high < len(COARSE):
-        weakest = COARSE[high]
+        low, high = (low, middle) if within(strengths[middle]) else (middle, high)
+    if high == len(strengths):
+        high = next((at for at in reversed(range(high)) if within(strengths[at])), high)
+    if high < len(strengths):
+        weakest = strengths[high]
         strongest = max((alpha for alpha in tried if 0 < alpha < weakest and not within(alpha)), default=weakest / 10)
-        for _ in range(REFINED):
+        for _ in range(refined):
             middle_alpha = (strongest * weakest) ** 0.5
             strongest, weakest = (strongest, middle_alpha) if within(middle_alpha) else (middle_alpha, weakest)
     good = [model for model in tried.values() if model.gap <= limit]

@@ -36,7 +36,8 @@ def audit(
         list[str] | None,
         typer.Option(
             "--group",
-            help="Column of the group ('group'); empty is unknown. Several: each, and their intersections.",
+            help="Column of the group; empty means unknown. Repeat it for several columns and their intersections.  "
+            "[default: group]",
             rich_help_panel=options.COLUMNS,
         ),
     ] = None,
@@ -56,7 +57,7 @@ def audit(
         float, options.numeric("--confidence", help="Confidence of the intervals and bounds.")
     ] = 0.95,
     no_relevance: Annotated[
-        bool, typer.Option("--no-relevance", help="The log has no labels: no equal opportunity, odds or quality.")
+        bool, typer.Option("--no-relevance", help="The log has no relevance labels: leave out what needs them.")
     ] = False,
     compare: Annotated[
         Path | None, typer.Option(help="Other scores of the same queries and items, to be compared with these.")
@@ -65,8 +66,8 @@ def audit(
     fail_over: Annotated[
         list[str] | None,
         typer.Option(
-            help="As eop@10=0.05: exit 1 if that gap (largest pair) is significantly above; as four_fifths@10=0.8 or "
-            "awrf@10=0.95, where high is better: if it is significantly below. Repeatable."
+            help="A limit: with eop@10=0.05, exit with 1 if that gap (largest pair) is significantly above it; with "
+            "four_fifths@10=0.8 or awrf@10=0.95, where high is better, if it is significantly below. Repeatable."
         ),
     ] = None,
     cluster: Annotated[
@@ -114,14 +115,14 @@ def audit(
     master: engines.Master = None,
     memory: engines.Memory = None,
 ) -> None:
-    """Say how evenly rankings treat the groups, in whose favour and how sure. Needs scores or ranks, no model."""
+    """Say how evenly rankings treat groups, whom they favour and how sure that is. Needs scores or ranks, no model."""
     shape = audit_output.shape_of(format, out, as_json)
     settings: dict[str, Any] = {"query": query, "item": item, "score": rank or score, "format": input_format}
     settings["header"] = header
     form = standards.Form(standard, sex, race, person, rate, reduce, unknown)
     if standard is not None:
         form.refuse(group=group, compare=compare, fail_over=fail_over, cluster=cluster, min_count=min_count)
-        form.refuse(qrels=qrels, groups=groups, measures=measures)
+        form.refuse(qrels=qrels, groups=groups, measures=measures, engine=engine, master=master, memory=memory)
         report = form.audit(file, settings, k=k, rank=rank, min_share=min_share, confidence=confidence)
         standards.write(report, shape, out, file)
         return

@@ -64,7 +64,7 @@ def bench(
 ) -> None:
     """Compare methods: strengths are chosen on other queries than reported, folds are drawn anew for each seed.
 
-    If it was stopped, the same command goes on from there.
+    If it was stopped, the same command resumes it.
     """
     bench_options: dict[str, Any] = {
         "methods": methods if methods in (CORE, ALL) else options.names(methods),

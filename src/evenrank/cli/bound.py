@@ -62,7 +62,7 @@ def bound(
     threshold: options.Threshold = 1.0,
     as_json: options.Json = False,
 ) -> None:
-    """Say what to add to a gap so that it holds for new queries: the paper's claims, certified bounds, and a plan.
+    """Say how much larger a gap may be on new queries: the paper's claims, certified bounds, and a plan.
 
     The paper's bounds are for item-by-item decisions on lists of one length; they are its claims. Certified
     bounds need independent queries that played no part in training, and hold for any top-k selection.

@@ -28,7 +28,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes."), Output()] = Path("report.html"),
     as_json: options.Json = False,
 ) -> None:
-    """Compare three methods over 5 folds of bundled real data, print the gaps at no significant loss, write a page."""
+    """Compare three methods on bundled real data, print how far gaps fall at no significant loss, and write a page."""
     ks = options.cut_offs(k)
     data = er.datasets.german_credit(group, seed=seed)
     with bar("sweep", show=not as_json) as progress:

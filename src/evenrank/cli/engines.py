@@ -117,7 +117,7 @@ def audited(
     if master is None:
         raise ConfigError("--engine spark needs --master, as spark://host:7077 or local[4].")
     require("pyspark")
-    from evenrank.spark.engine import SparkEngine, session_for
+    from evenrank.spark.engine import SparkEngine, fit_partitions, session_for
 
     remote = [ADDRESS.sub(r"\1://", str(path)) for path in files if ADDRESS.match(str(path))]
     paths = [] if remote else parquet_files(files)[0]
@@ -125,5 +125,7 @@ def audited(
         checked_parts(paths, roles)
     with session_for(master) as session:
         df = session.read.parquet(*(remote or [str(path.absolute()) for path in paths]))
+        if not remote:
+            fit_partitions(session, sum(path.stat().st_size for path in paths))
         with SparkEngine(df, str(files[0])) as spark:
             return audit_table(spark, roles, ks, labelled=labelled, **how), paths

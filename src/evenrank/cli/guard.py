@@ -82,7 +82,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             _refuse_stdout()
             for name, role in parts.items():
                 if isinstance(role, Output) and options[name] is not None:
-                    check(options[name], role)
+                    check(options[name], role, option=f"--{name.replace('_', '-')}")
             with tempfile.TemporaryDirectory(prefix="evenrank-") as folder:
                 options |= {name: _without_pipes(options[name], Path(folder)) for name in read}
                 command(**options)
@@ -92,11 +92,11 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def check(path: Path, role: Output | None = None) -> None:
+def check(path: Path, role: Output | None = None, *, option: str = "--out") -> None:
     """Refuse, before the work is done, an output that could not be written or would replace an input."""
     role = role or Output()
     if role.suffixes and path.suffix not in role.suffixes:
-        raise ConfigError(f"--out must end in {', '.join(role.suffixes)}; got {path.name!r}.")
+        raise ConfigError(f"{option} must end in {', '.join(role.suffixes)}; got {path.name!r}.")
     if role.files is None:
         check_output(path)
     written = [path] if role.files is None else _inside(path, role.files)
@@ -106,7 +106,7 @@ def check(path: Path, role: Output | None = None) -> None:
             if at_risk & _identities(file):
                 inside = "" if file == source else f" ({str(file)!r})"
                 paths = f"{str(path)!r} for both" if path == source else f"{str(path)!r} and {str(source)!r}{inside}"
-                raise ConfigError(f"--out must not be the input; got {paths}. Choose another output.")
+                raise ConfigError(f"{option} must not be the input; got {paths}. Choose another output.")
 
 
 def _refuse_stdout() -> None:

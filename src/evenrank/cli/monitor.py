@@ -21,9 +21,10 @@ from evenrank.io.columns import MissingColumn
 from evenrank.io.files import write_whole
 from evenrank.io.registry import FORMATS as READABLE
 from evenrank.monitoring.estimates import POOLED, QUESTIONS, WITHIN
-from evenrank.monitoring.judge import FIRST, LOOKS, judged
-from evenrank.monitoring.monitor import AGAIN, DEFAULT, WATCHED, Monitor
+from evenrank.monitoring.judge import ALERT_ON, FIRST, LOOKS, judged
+from evenrank.monitoring.monitor import AGAIN, Monitor
 from evenrank.monitoring.result import Chart, Monitored, Point
+from evenrank.monitoring.watched import DEFAULT, PAIRS, asked_at, knows_groups
 from evenrank.monitoring.windows import PERIOD
 from evenrank.monitoring.words import alert_sentence
 from evenrank.page.monitor import monitor_page
@@ -66,18 +67,28 @@ def monitor(
         str, typer.Option(help=f"What to do with lists that a window already has: {', '.join(AGAIN)}.")
     ] = "refuse",
     reference: Annotated[
-        str, typer.Option(help="The first so many windows, or the first and last as 2026-01-05..2026-01-26.")
+        str, typer.Option(help="How many of the first windows, or the first and last, as 2026-01-05..2026-01-26.")
     ] = str(FIRST),
     reference_state: Annotated[
         Path | None, typer.Option(help="State of a reference of its own; then every window is looked at.")
     ] = None,
     measures: Annotated[
         str | None,
-        typer.Option(help=f"Comma-separated: {', '.join(WATCHED)}.  [default: {', '.join(DEFAULT)}]"),
+        typer.Option(
+            help="Comma-separated: gaps and four_fifths at --k, and any measure of `evenrank measures` that has an "
+            f"interval, as awrf@10.  [default: {', '.join(DEFAULT)}]"
+        ),
     ] = None,
     question: Annotated[
         str, typer.Option(help="Gaps within queries (the ranker's), pooled over all lists, or both.")
     ] = "within",
+    alert_on: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Charts that give alerts: {' (gaps within queries) or '.join(ALERT_ON)}.  [default: within, and all "
+            "where no such gap is watched]"
+        ),
+    ] = None,
     looks: Annotated[
         int, options.numeric(parser=options.whole(1), help="Looks that share the chance of a false alarm.")
     ] = LOOKS,
@@ -122,6 +133,8 @@ def monitor(
     """Watch rankings over time: charts by window, and an alert (exit code 1) where a gap changed since the start."""
     choose(again, AGAIN, what="--again")
     questions = ASKED[choose(question, ASKED, what="--question")]
+    if alert_on is not None:
+        choose(alert_on, ALERT_ON, what="--alert-on")
     span = _reference(reference)
     files = _files(file or [])
     if not files and (state is None or not state.exists()):
@@ -131,7 +144,7 @@ def monitor(
     base = None if reference_state is None else Monitor.load(reference_state)
     names = _periods(files, time, period)
     settings = {
-        "measures": options.names(measures),
+        "measures": None if measures is None else _measures(measures),
         "window": window or (PERIOD if files and time is None else None),
         "timezone": timezone,
         "k": k,
@@ -149,9 +162,12 @@ def monitor(
         "header": header,
     }
     after = before
+    groups: set[str] = set()
     shared = list(dict.fromkeys(cluster or []))
     for paths, name in names:
-        data, columns = _read(paths, item, [*([time] if time is not None else []), *shared], reading)
+        wanted = [*([("time", time)] if time is not None else []), *(("cluster", column) for column in shared)]
+        data, columns = _read(paths, item, wanted, reading)
+        groups |= {str(data.group_names[code]) for code in np.unique(data.group[data.group >= 0])}
         scores = data.to_caller(data.column(rank or score))
         times = columns[time] if time is not None else np.full(data.n_rows, name, object)
         try:
@@ -164,9 +180,12 @@ def monitor(
             )
         except DataError as error:
             raise DataError(f"{paths[0]}: {error}") from None
-    if after.windows and any(measure != "ndcg" for measure in after.measures):
-        _need_groups(after, files)
-    result = judged(after, reference=base or span, questions=questions, looks=looks, confidence=confidence)
+    if after.windows and any(knows_groups(measure) for measure in after.measures):
+        known = {name for series in after.table.series for name in (series.a, series.b, series.mix) if name}
+        _need_groups(known | groups, before, files)
+    result = judged(
+        after, reference=base or span, questions=questions, alert_on=alert_on, looks=looks, confidence=confidence
+    )
     _give(result, out, files, as_json=as_json)
     if state is not None and after is not before:
         after.save(state)
@@ -185,6 +204,13 @@ def _spoken(alerts: list[tuple[Chart, Point]]) -> str:
     strongest = min(here, key=lambda alert: alert[1].adjusted)
     more = f" And {len(here) - 1} more." if len(here) > 1 else ""
     return f"changed at {last}: {alert_sentence(*strongest)}{more}"
+
+
+def _measures(text: str) -> list[str]:
+    names = options.split_measures(text)
+    if not names:
+        raise ConfigError(f"--measures must name what is watched, as dp,awrf@10; got {text!r}. Or leave it out.")
+    return names
 
 
 def _reference(text: str) -> Any:
@@ -261,7 +287,7 @@ def _plain(value: Any) -> str:
 
 
 def _read(
-    paths: list[Path], item: str | None, labels: list[str], reading: dict[str, Any]
+    paths: list[Path], item: str | None, wanted: list[tuple[str, str]], reading: dict[str, Any]
 ) -> tuple[RankingData, dict[str, Any]]:
     """Rows with their items, which may come again in another window's list of the same query."""
     advice = {
@@ -270,7 +296,6 @@ def _read(
         "item": "Name the right column with --item.",
     }
     name = item or "item"
-    wanted = [*(("cluster" if j else "time", column) for j, column in enumerate(labels))]
     try:
         data, columns = er.io.registry.read_with_labels(paths, [*wanted, ("item", name)], ignore=[name], **reading)
     except MissingColumn as error:
@@ -285,8 +310,14 @@ def _read(
     return data, columns
 
 
-def _need_groups(state: Monitor, files: list[Path]) -> None:
-    groups = {series.a for series in state.table.series if series.a}
+def _need_groups(groups: set[str], before: Monitor, files: list[Path]) -> None:
+    """Refuse rows of one group, unless the state may know more; and a protected group that no row has."""
+    if before.windows and not any(measure in PAIRS for measure in before.measures):
+        return
+    for name in before.measures:
+        protected = None if name in PAIRS else asked_at(name, 1).options.protected
+        if not before.windows and protected is not None and str(protected) not in groups:
+            raise ConfigError(f"{name}: protected must be one of the groups {_plain(tuple(sorted(groups)))}.")
     if len(groups) < 2:
         where = files[0] if files else "the state"
         there = f"only {next(iter(groups))!r}" if groups else "no group labels"

@@ -49,7 +49,7 @@ def numeric(*names: str, parser: Callable[[str], Any] = number, **settings: Any)
 
 File = Annotated[
     list[Path],
-    typer.Argument(help="The rows: .csv .tsv .jsonl .parquet .letor/.txt/.svm; several files are parts of one."),
+    typer.Argument(help="The rows: .csv .tsv .jsonl .parquet .letor/.txt/.svm; several files are read as one."),
 ]
 Engine = Annotated[
     str | None,
@@ -71,15 +71,18 @@ Header = Annotated[
 ]
 Query = Annotated[str, typer.Option("--query", help="Column of the query id.", rich_help_panel=COLUMNS)]
 Item = Annotated[
-    str | None, typer.Option("--item", help="Column of the item id ('item' if there is one).", rich_help_panel=COLUMNS)
+    str | None,
+    typer.Option("--item", help="Column of the item id.  [default: item, if there is one]", rich_help_panel=COLUMNS),
 ]
 Relevance = Annotated[str, typer.Option("--relevance", help="Column of the relevance.", rich_help_panel=COLUMNS)]
-Group = Annotated[str, typer.Option("--group", help="Column of the group; empty is unknown.", rich_help_panel=COLUMNS)]
+Group = Annotated[
+    str, typer.Option("--group", help="Column of the group; empty means unknown.", rich_help_panel=COLUMNS)
+]
 Groupings = Annotated[
     str,
     typer.Option(
         "--group",
-        help="Column of the group; several, comma-separated, are groupings of the same rows.",
+        help="Column of the group; name several, comma-separated, to group the same rows in several ways.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -90,14 +93,14 @@ Features = Annotated[
     str | None,
     typer.Option(
         "--features",
-        help="Feature columns, comma-separated; default: every other numeric column but score, item, rank.",
+        help="Feature columns, comma-separated.  [default: every other numeric column except score, item, rank]",
         rich_help_panel=COLUMNS,
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
     typer.Option(
-        "--ignore", help="Columns that are no features, comma-separated; repeatable.", rich_help_panel=COLUMNS
+        "--ignore", help="Columns to leave out of the features, comma-separated; repeatable.", rich_help_panel=COLUMNS
     ),
 ]
 Categorical = Annotated[
@@ -114,20 +117,20 @@ SampleWeight = Annotated[
 Impute = Annotated[
     str | None,
     typer.Option(
-        help="mean or median of the training rows for missing values, and 0/1 columns for categories, in models that "
-        "take numbers only.  [default: refuse them]"
+        help="For models that take only numbers: fill missing values with the mean or median of the training rows, and "
+        "make 0/1 columns of categories.  [default: refuse them]"
     ),
 ]
 Threshold = Annotated[
     float, numeric("--threshold", help="Relevance at or above it counts as relevant.", rich_help_panel=COLUMNS)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable results instead of tables.")]
-Ks = Annotated[str, typer.Option("--k", help="Cut-offs, comma-separated.")]
+Ks = Annotated[str, typer.Option("--k", help="Cut-offs k, comma-separated: look at the top k of each list.")]
 Measures = Annotated[
     str | None,
     typer.Option(
         "--measures",
-        help="Further measures, comma-separated, as awrf@10,ndkl@10(target=equal); see `evenrank measures`.",
+        help="Further measures, comma-separated, such as awrf@10,ndkl@10(target=equal); see `evenrank measures`.",
     ),
 ]
 
@@ -142,11 +145,15 @@ def cut_offs(text: str) -> list[int]:
 
 def measures(text: str | None) -> list[str]:
     """Parse measures from "awrf@10(target=equal,discount=log2),ndkl@10": commas within brackets do not part them."""
-    parts = re.split(r",(?![^(]*\))", text or "")
-    found = [part.strip() for part in parts if part.strip()]
+    found = split_measures(text or "")
     for name in found:
         parse_measure(name)
     return found
+
+
+def split_measures(text: str) -> list[str]:
+    """Take apart "a,b(c=1,d=2)" at the commas outside brackets."""
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
 
 
 def names(text: str | None) -> list[str] | None:

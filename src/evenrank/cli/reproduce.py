@@ -58,7 +58,7 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments on its data: all tables (our numbers, the paper's in brackets) and figures.
 
-    If it was stopped, the same command goes on from there.
+    If it was stopped, the same command resumes it.
     """
     from evenrank.page.figures import FORMATS, QUALITIES, write_figures
 

@@ -72,7 +72,7 @@ def summary(result: Sweep, subtitle: str = "", *, every_strength: bool = False) 
             table.add_section()
         show.console().print(table)
     names = (f"{show.short_notion(notion)} = {spoken(notion)}" for notion in result.notions)
-    show.line(f"{', '.join(names)}; ± {result.spread}. Each method is held against its own strength 0.")
+    show.line(f"{', '.join(names)}; ± {result.spread}. Each method is compared with its own strength 0.")
 
 
 def choices(chosen: Sequence[Choice]) -> None:

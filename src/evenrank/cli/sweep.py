@@ -85,7 +85,7 @@ def sweep(
 ) -> None:
     """Train and measure every strength of the methods and notions by cross-validation, into a run folder.
 
-    If a run was stopped, the same command goes on from there.
+    If a run was stopped, the same command resumes it.
     """
     chosen = _methods(methods)
     sweep_options: dict[str, Any] = {

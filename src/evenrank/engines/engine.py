@@ -71,6 +71,13 @@ class Roles:
     relevance_threshold: float = 1.0
     advice: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.group, str):
+            raise ConfigError(
+                f"group must be the name of one column of labels; got {self.group!r}. Groups as probabilities need the "
+                "rows in memory: RankingData.with_membership."
+            )
+
     @property
     def order(self) -> str:
         """The column that orders lists."""

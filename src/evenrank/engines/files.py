@@ -9,6 +9,7 @@ from pathlib import Path
 from evenrank.engines.engine import Roles
 from evenrank.errors import DataError
 from evenrank.io.files import unreadable
+from evenrank.io.parquet import refuse_other_ids
 from evenrank.io.parquet_footer import BadParquet, read_footer
 from evenrank.io.row_files import parquet_parts
 from evenrank.row_checks import listed
@@ -42,7 +43,7 @@ def parquet_files(path: PathLike | Sequence[PathLike]) -> tuple[list[Path], str]
 def checked_parts(paths: Sequence[Path], roles: Roles) -> int:
     """Check that each file is Parquet and has the columns that the first one has of those named; counts the rows."""
     named = {roles.query, roles.relevance, roles.group, roles.order, roles.item, roles.sample_weight, *roles.cluster}
-    rows = 0
+    footers = []
     wanted: set[str | None] = set()
     for number, path in enumerate(paths):
         try:
@@ -55,5 +56,14 @@ def checked_parts(paths: Sequence[Path], roles: Roles) -> int:
         absent = wanted - set(footer.names)
         if absent:
             raise DataError(f"{path}: parts of one table must have the same columns; {listed(absent)} is missing here.")
-        rows += footer.n_rows
-    return rows
+        for name in wanted:
+            alike = [other for other in footer.names if other != name and other.lower() == str(name).lower()]
+            if alike:
+                raise DataError(
+                    f"{path}: columns {name!r} and {alike[0]!r} differ in case alone, which an engine does not tell "
+                    "apart. Rename one."
+                )
+        footers.append(footer)
+    if roles.query in wanted:
+        refuse_other_ids(paths, footers, roles.query)
+    return sum(footer.n_rows for footer in footers)

@@ -18,7 +18,7 @@ from evenrank.errors import DataError
 from evenrank.io.columns import Columns, assemble, plan
 from evenrank.io.files import unreadable
 from evenrank.io.limits import byte_limit, too_large
-from evenrank.io.parquet_footer import BadParquet, Footer, read_footer
+from evenrank.io.parquet_footer import BadParquet, Footer, read_footer, stored
 from evenrank.io.parquet_pages import refuse_odd_pages
 from evenrank.row_checks import listed
 
@@ -43,6 +43,7 @@ def read_parquet(paths: Sequence[Path], columns: Columns) -> RankingData:
     footers = [checked_footer(path) for path in paths]
     chosen = plan(footers[0].names, columns, str(paths[0]))
     _refuse_bombs(paths, footers, chosen.needed)
+    refuse_other_ids(paths, footers, columns.query)
     frames = [_load(path, footer, chosen.needed) for path, footer in zip(paths, footers, strict=True)]
     for path, part in zip(paths, frames, strict=True):
         _refuse_other_types(path, part, frames[0])
@@ -152,4 +153,25 @@ def _refuse_other_types(path: Path, part: pl.DataFrame, first: pl.DataFrame) -> 
             raise DataError(
                 f"{path}: parts of one table must have the same types; column {name!r} is {dtype} here "
                 f"and {other} in the first file."
+            )
+
+
+def refuse_other_ids(paths: Sequence[Path], footers: Sequence[Footer], column: str) -> None:
+    """Refuse ids that are whole numbers in one file and something else in another: made alike, some may become equal.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files.
+    footers : sequence of Footer
+        What each says of itself.
+    column : str
+        The column of the query ids.
+    """
+    kinds = [(path, stored(footer, column)) for path, footer in zip(paths, footers, strict=True) if footer.n_rows]
+    for path, kind in kinds:
+        if kind != kinds[0][1]:
+            raise DataError(
+                f"{path}: the query ids of all parts must have one type; {column!r} holds {kind} here and "
+                f"{kinds[0][1]} in {kinds[0][0].name}. Write them as one type."
             )

@@ -16,6 +16,7 @@ TYPE, TYPE_LENGTH, REPETITION, NAME, CHILDREN = 1, 2, 3, 4, 5
 CHUNKS, GROUP_ROWS, CHUNK_META = 1, 3, 3
 PATH, CODEC, VALUES, UNPACKED, PACKED, DATA_AT, DICTIONARY_AT = 3, 4, 5, 6, 7, 9, 11
 FIXED_LENGTH, REPEATED = 7, 2
+STORED = {0: "true or false", 1: "whole numbers", 2: "whole numbers", 3: "times", 4: "float32", 5: "float64"}
 
 
 class BadParquet(ValueError):
@@ -36,12 +37,16 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Footer:
-    """What a file says of itself: its columns, its number of rows, its chunks, and each column's bytes in memory."""
+    """What a file says of itself: its columns, its number of rows, its chunks, each column's bytes in memory and type.
+
+    Types are the format's own kinds of storage; a column of several values per row has none.
+    """
 
     names: tuple[str, ...]
     n_rows: int
     chunks: tuple[Chunk, ...]
     sizes: dict[str, int]
+    types: dict[str, int]
 
 
 def read_footer(path: Path) -> Footer:
@@ -70,7 +75,8 @@ def read_footer(path: Path) -> Footer:
                 sizes[leaf.top] += max(chunks[-1].unpacked, leaf.width * about[VALUES])
         # Some writers give the file another number of rows than its groups.
         n_rows = max(meta[ROWS], sum(group[GROUP_ROWS] for group in meta.get(ROW_GROUPS, ())))
-        return Footer(tops, n_rows, tuple(chunks), sizes)
+        types = {leaf.top: leaf.type for leaf in leaves.values() if leaf.one_per_row}
+        return Footer(tops, n_rows, tuple(chunks), sizes, types)
     except (BadThrift, LookupError, TypeError, ValueError, AttributeError) as error:
         reason = str(error) if isinstance(error, BadParquet | BadThrift) else type(error).__name__
         raise BadParquet(f"the footer is damaged: {reason}") from None
@@ -83,6 +89,7 @@ class _Leaf:
     top: str
     width: int
     one_per_row: bool
+    type: int
 
 
 def _columns(schema: list[dict[int, Any]]) -> tuple[tuple[str, ...], dict[tuple[bytes, ...], _Leaf]]:
@@ -103,7 +110,7 @@ def _columns(schema: list[dict[int, Any]]) -> tuple[tuple[str, ...], dict[tuple[
             open_nodes.append((element[CHILDREN], path, one_per_row))
             continue
         width = element[TYPE_LENGTH] if element[TYPE] == FIXED_LENGTH else 0
-        leaves[path] = _Leaf(tops[-1], width, one_per_row)
+        leaves[path] = _Leaf(tops[-1], width, one_per_row, element[TYPE])
     if any(left for left, _, _ in open_nodes):
         raise BadParquet("columns are missing")
     return tuple(tops), leaves
@@ -125,3 +132,8 @@ def _chunk(about: dict[int, Any], column: str, end: int) -> Chunk:
     if not len(MAGIC) <= start <= stop <= end or about[UNPACKED] < 0:
         raise BadParquet("a column's place is outside the file")
     return Chunk(column, about[VALUES], start, stop, about[UNPACKED], about[CODEC] != 0)
+
+
+def stored(footer: Footer, column: str) -> str:
+    """Say what a column holds by its kind of storage, as far as ids of one kind differ from those of another."""
+    return STORED.get(footer.types.get(column, -1), "text or other values")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import is_categorical, note_left_out
 from evenrank.io.columns import Columns, Plan, plan
-from evenrank.io.parquet import PLAIN, checked_footer, checked_pages, tried
+from evenrank.io.parquet import PLAIN, checked_footer, checked_pages, refuse_other_ids, tried
 from evenrank.io.parquet_footer import Footer
 
 PathLike = str | os.PathLike[str]
@@ -73,6 +73,11 @@ class RankingFiles:
         part = int(np.searchsorted(self.starts, row, side="right")) - 1
         return f"{self.paths[part]}: row {row - int(self.starts[part])}"
 
+    def refuse_changed(self) -> None:
+        """Raise a DataError if a file is no longer what it was when it was scanned."""
+        for path, footer in zip(self.paths, self.footers, strict=True):
+            _refuse_changed(path, footer)
+
     def frames(self, names: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
         """Go through all rows in parts.
 
@@ -96,19 +101,34 @@ class RankingFiles:
         most = max(1024, PART_BYTES // (8 * max(1, len(names))))
         types: dict[str, Any] = {}
         for number, (path, footer) in enumerate(zip(self.paths, self.footers, strict=True)):
-            if checked_footer(path) != footer:
-                raise DataError(f"{path}: the file has changed since it was scanned. Scan it again.")
+            _refuse_changed(path, footer)
             checked_pages(path, footer, names)
-            for begin, end in pairwise(_bounds(footer, most)):
-                frame = tried(path, lambda path=path, begin=begin, end=end: _slice(path, names, begin, end))  # type: ignore[misc]
-                if frame.height != end - begin:
-                    raise DataError(f"{path}: {frame.height} rows came for {end - begin}. Write or download it again.")
+            begin = 0
+            for frame in _parts(path, footer, names, most):
                 _refuse_other_types(path, frame, types)
                 yield int(self.starts[number]) + begin, frame
+                begin += frame.height
+            if begin != footer.n_rows:
+                raise DataError(f"{path}: {begin} rows came for {footer.n_rows}. Write or download it again.")
 
 
-def _slice(path: Path, names: Sequence[str], begin: int, end: int) -> pl.DataFrame:
-    return pl.scan_parquet(path, **PLAIN).select(names).slice(begin, end - begin).collect()
+def _refuse_changed(path: Path, footer: Footer) -> None:
+    if checked_footer(path) != footer:
+        raise DataError(f"{path}: the file has changed since it was scanned. Scan it again.")
+
+
+def _parts(path: Path, footer: Footer, names: Sequence[str], most: int) -> Iterator[pl.DataFrame]:
+    """The rows of a file in their order; the next ones are unpacked meanwhile, where the library can."""
+    rows = pl.scan_parquet(path, **PLAIN).select(names)
+    if not hasattr(rows, "collect_batches"):  # older versions of polars
+        for begin, end in pairwise(_bounds(footer, most)):
+            yield tried(path, rows.slice(begin, end - begin).collect)
+        return
+    largest = max(np.diff(_bounds(footer, most)), default=most)
+    parts = tried(path, lambda: iter(rows.collect_batches(chunk_size=int(largest), maintain_order=True)))
+    while (frame := tried(path, lambda: next(parts, None))) is not None:
+        if frame.height:
+            yield frame
 
 
 def _bounds(footer: Footer, most: int) -> list[int]:
@@ -244,6 +264,7 @@ def scan(
         absent = set(chosen.needed) - set(footer.names)
         if absent:
             raise DataError(f"{part}: parts of one table must have the same columns; {min(absent)!r} is missing here.")
+    refuse_other_ids(paths, footers, columns.query)
     taken = chosen.features
     if taken is None:
         schema = tried(paths[0], lambda: pl.scan_parquet(paths[0], **PLAIN).select(chosen.rest).collect_schema())

@@ -19,13 +19,14 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import is_categorical
 from evenrank.io.columns import Columns
+from evenrank.io.feature_columns import feature_table
 from evenrank.io.row_files import RankingFiles
 from evenrank.io.values import labels, numbers
 from evenrank.io.whole_queries import ROW, query_bounds, query_frames
 from evenrank.labels import group_codes, is_missing
 from evenrank.moments import Moments
 from evenrank.notions import NOTIONS, Cells, NotionLike, as_notion
-from evenrank.row_checks import Locate, checked_numbers, listed
+from evenrank.row_checks import Locate, checked_numbers
 
 MOST_THREADS = 8
 RULE = "a finite number ≥ 0", "Drop the row or fill the value."
@@ -133,7 +134,7 @@ class Summing:
             group = codes_of(frame[columns.group], self.group_names, at)
         bounds = query_bounds(frame[columns.query]) if self.whole_queries else np.array([0, n])
         return RankingData(
-            features=feature_table(frame, self.features),
+            features=feature_table(frame, self.features),  # type: ignore[arg-type]
             relevance=relevance,
             group=group,
             query_ptr=bounds,
@@ -197,22 +198,6 @@ def refuse_pooled(notions: Sequence[NotionLike], data: RankingData) -> None:
                 f"notion {as_notion(notion).name!r} gives a row another stratum when other queries are left out, so "
                 "parts of files cannot be judged by themselves. Make it look at the row or its query alone."
             )
-
-
-def feature_table(frame: pl.DataFrame, features: Sequence[str]) -> NDArray[Any]:
-    """Give the features of a frame, (n, d), columns together; float32 where all are, as `evenrank.read` does."""
-    part = frame.select(features)
-    strange = [name for name, kind in part.schema.items() if not kind.is_numeric() and kind != pl.Boolean]
-    if strange:
-        kind = "categories" if is_categorical(part.schema[strange[0]]) else "no numbers"
-        raise DataError(
-            f"training from files takes numbers only; {listed(strange)} hold{'s' * (len(strange) == 1)} {kind}. Leave "
-            "it out with ignore= (--ignore), or train LightGBM or XGBoost in memory."
-        )
-    single = bool(features) and all(kind == pl.Float32 for kind in part.schema.values())
-    if not single:
-        part = part.cast(pl.Float64)
-    return part.to_numpy(order="fortran")
 
 
 def _positive(series: pl.Series, role: str, at: Locate) -> NDArray[np.float64]:

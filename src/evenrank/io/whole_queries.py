@@ -23,6 +23,7 @@ ROW = "evenrank_row"
 FIRST = "evenrank_first"
 # Of the memory that may be used, the part that DuckDB sorts in before it goes to the disk.
 SORTING = 4
+LEAST = 1 << 28
 
 
 def stand_together(files: RankingFiles) -> bool:
@@ -109,8 +110,15 @@ def query_frames(files: RankingFiles, names: Sequence[str]) -> Iterator[pl.DataF
         )
         yield from joined(numbered, files.columns.query)
         return
+    files.refuse_changed()
     starts = dict(zip(map(str, files.paths), files.starts.tolist(), strict=False))
-    yield from joined(sorted_frames(starts, names, files.columns.query), files.columns.query)
+    rows = 0
+    for frame in joined(sorted_frames(starts, names, files.columns.query), files.columns.query):
+        rows += frame.height
+        yield frame
+    files.refuse_changed()
+    if rows != files.n_rows:
+        raise DataError(f"{files.paths[0]}: {rows} rows came for {files.n_rows}. Write or download the files again.")
 
 
 def joined(frames: Iterable[pl.DataFrame], query: str) -> Iterator[pl.DataFrame]:
@@ -173,7 +181,7 @@ def sorted_frames(starts: dict[str, int], names: Sequence[str], query: str) -> I
     own = _quoted(query)
     with tempfile.TemporaryDirectory(prefix="evenrank-") as folder, duckdb.connect() as engine:
         engine.execute(f"SET temp_directory = '{folder}'")
-        engine.execute(f"SET memory_limit = '{max(byte_limit() // SORTING, 1 << 28)}B'")
+        engine.execute(f"SET memory_limit = '{max(byte_limit() // SORTING, LEAST)}B'")
         engine.execute("CREATE TEMP TABLE parts (file VARCHAR, start BIGINT)")
         engine.executemany("INSERT INTO parts VALUES (?, ?)", [list(pair) for pair in starts.items()])
         source = "read_parquet(?, filename = 'evenrank_file', file_row_number = true, union_by_name = true)"

@@ -19,7 +19,8 @@ from evenrank.measures.registry import Asked
 from evenrank.ranking import Ranking
 from evenrank.row_checks import as_array, as_floats, number_array, unmasked
 
-MODEL_CHUNK = 1 << 22
+MODEL_CHUNK = 1 << 22  # values that are worked on at a time
+TOGETHER, LARGEST = 4, 1 << 25  # models that share the work on their rows, as long as there are not too many values
 GAINS = ("linear", "exponential")
 
 
@@ -183,7 +184,8 @@ def _rows(
 
 def model_blocks(stored: NDArray[Any]) -> Iterator[NDArray[Any]]:
     """Cut (n, models, …) values into blocks of a few models, so that what is computed from a block stays small."""
-    step = max(1, MODEL_CHUNK // stored[:, 0].size)
+    size = stored[:, 0].size
+    step = max(1, MODEL_CHUNK // size, min(TOGETHER, LARGEST // size))
     for start in range(0, stored.shape[1], step):
         yield stored[:, start : start + step]
 

@@ -64,6 +64,8 @@ class Measure:
         part of the numerators and of the denominators, (q, r) each, of one ranking. `kind` says what is made of the
         ratios: "mean" (there is one), "gap" (the largest difference), "ratio" (lowest over highest), or "shares" (the
         differences between the first and the second half, added up).
+    of_pairs : bool
+        Whether the ratios of ``sums`` are of ordered pairs of different groups, and not of groups.
     no_interval : str
         Why it has no interval, if it has none.
     """
@@ -85,6 +87,7 @@ class Measure:
     kind: str = ""
     value_of: str = "top"
     sums: Callable[[Evaluation, int | None], tuple[NDArray[Any], NDArray[Any]]] | None = None
+    of_pairs: bool = False
     no_interval: str = ""
 
     def __post_init__(self) -> None:

@@ -285,3 +285,8 @@ def rank_calibration(counts: PairCounts) -> NDArray[np.float64]:
 
     pairs = np.broadcast_to(counts.over_models(), counts.wins.shape)
     return divide(with_group(pairs - counts.half_ties), with_group(pairs))
+
+
+def marginal_spread(counts: PairCounts, kind: str) -> NDArray[np.float64]:
+    """Compute the largest less the smallest of the groups' `marginal_accuracies`, (q, …)."""
+    return spread(marginal_accuracies(counts, kind), 2)

@@ -20,7 +20,7 @@ from evenrank.measures.pairs import (
     accuracies,
     all_pairs,
     between_groups,
-    marginal_accuracies,
+    marginal_spread,
     overall_accuracy,
     relevance_pairs,
     spread,
@@ -274,16 +274,18 @@ def _pair_measure(
 ) -> Measure:
     """``entries``: the sums over pairs of groups, (q, G, G), whose ratios are compared, (q, r)."""
 
+    counted = partial(pair_counts, by_relevance=by_relevance)
+
     def sums(ev: Evaluation, k: int | None) -> tuple[NDArray[Any], NDArray[Any]]:
-        counts = pair_counts(ev, by_relevance=by_relevance)
+        counts = counted(ev)
         return entries(counts.half_ties), entries(counts.pairs)
 
     return Measure(
         name,
         "none",
         best,
-        lambda ev, k: value(pair_counts(ev, by_relevance=by_relevance)),
-        lambda ev, k: value(pair_counts(ev, by_relevance=by_relevance).pooled())[0],
+        lambda ev, k: value(counted(ev)),
+        lambda ev, k: value(counted(ev).pooled())[0],
         formula=_PAIR_FORMULAS[name],
         range="0 to 1",
         fair=fair,
@@ -291,6 +293,7 @@ def _pair_measure(
         needs=("groups", "relevance") if by_relevance else ("groups",),
         reference="Beutel et al. 2019; Narasimhan et al. 2020",
         kind="mean" if name == "pairwise_accuracy" else "gap",
+        of_pairs=entries is _different,
         sums=sums,
     )
 
@@ -304,10 +307,6 @@ _ENTRIES: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "inter": lambda table: table.sum(axis=2) - np.diagonal(table, axis1=1, axis2=2),
     "marginal": lambda table: table.sum(axis=2),
 }
-
-
-def _spread_of(counts: PairCounts, kind: str) -> NDArray[Any]:
-    return spread(marginal_accuracies(counts, kind), 2)
 
 
 PAIR_MEASURES = (
@@ -328,7 +327,7 @@ PAIR_MEASURES = (
     *(
         _pair_measure(
             f"pairwise_{kind}_gap",
-            partial(_spread_of, kind=kind),
+            partial(marginal_spread, kind=kind),
             "low",
             f"0: each group's more relevant items are ordered equally well against {others}",
             _ENTRIES[kind],

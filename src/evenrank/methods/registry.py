@@ -91,6 +91,20 @@ METHODS = {
             by_k=True,
             saves=False,
         ),
+        replace(
+            regularized(
+                "ranked_topk",
+                "ranks, top k",
+                "as centered_topk, with the features' ranks in their lists too; makes up for random order's gap",
+                target="centered",
+                loss="pairwise",
+            ),
+            strength=PART,
+            run=runs.selected_by_ranks,
+            settings=("makes_up", "ridge", "fit_intercept"),
+            by_k=True,
+            saves=False,
+        ),
         deltr("deltr", "DELTR", "ListNet with a penalty on disparate exposure"),
         deltr("deltr_aware", "DELTR, group seen", "DELTR with the protected flag as a feature", aware=True),
         deltr(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.data import RankingData
+from evenrank.design_columns import column_scale
 from evenrank.errors import DataError, DataWarning
 from evenrank.linear.path import FairnessPath, fairness_path
 from evenrank.methods.crossfit import crossfit_scores
@@ -72,6 +73,14 @@ def selected(method: Method, task: Task) -> Iterator[Part]:
             yield Part(grouping, notion, k, path.scores(test))
 
 
+def selected_by_ranks(method: Method, task: Task) -> Iterator[Part]:
+    """Do as `selected` with the features' ranks in their lists beside them, making up for all of random order's gap."""
+    from evenrank.linear.list_ranks import groupings_with_list_ranks
+
+    train, test = groupings_with_list_ranks(task.train), groupings_with_list_ranks(task.test)
+    return selected(method, replace(task, train=train, test=test, settings={"makes_up": 1.0, **task.settings}))
+
+
 def group_aware(method: Method, task: Task) -> Iterator[Part]:
     """Train each grouping alone, as a group-aware model sees one grouping."""
     for grouping, (train, test) in enumerate(zip(task.train, task.test, strict=True)):
@@ -101,28 +110,37 @@ def deltr(method: Method, task: Task) -> Iterator[Part]:
 def deltr_published(method: Method, task: Task) -> Iterator[Part]:
     """Train all strengths as the published package trains each, which sees the protected flag as a feature.
 
-    It divides by the number of a list's items of each group, so that lists that lack one cannot be trained on.
+    Features are scaled as the task says, which in the paper's experiment is one by one over the data set, and the
+    package's own standardisation, one mean and deviation for all of them, stays off, as it is by default. It divides by
+    the number of a list's items of each group, so that lists that lack one cannot be trained on.
     """
-    from evenrank.linear.deltr_published import Scaling, first_weights, train_published
+    from evenrank.linear.deltr_published import first_weights, train_published
 
     for grouping, (rows, test) in enumerate(zip(task.train, task.test, strict=True)):
         code = protected_code(rows, None)
         members = np.add.reduceat(rows.group == code, rows.query_ptr[:-1])
         train = rows.take((members > 0) & (members < rows.lengths))
+        center, spread = _feature_scale(rows, task.scale)
         flagged = [
             replace(
                 data,
-                features=np.column_stack([np.asarray(data.features, float), data.group == code]),
+                features=np.column_stack([(np.asarray(data.features, float) - center) / spread, data.group == code]),
                 feature_names=(*data.feature_names, "protected"),
             )
             for data in (train, test)
         ]
-        scaling = Scaling.of(np.asarray(flagged[0].features), train.group == code)
         start = first_weights(task.seed, flagged[0].n_features)
         steps = {"learning_rate": 0.001, "max_iter": None, **task.settings}
-        theta, _ = train_published(flagged[0], task.strengths, code, start, scaling, **steps)
-        coef, intercept = scaling.in_own_units(theta)
-        yield Part(grouping, ANY, None, test.to_caller(row_products(flagged[1].features, coef) + intercept))
+        theta, _ = train_published(flagged[0], task.strengths, code, start, None, **steps)
+        yield Part(grouping, ANY, None, test.to_caller(row_products(flagged[1].features, theta)))
+
+
+def _feature_scale(train: RankingData, scale: str | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What is taken from each feature and what it is divided by, (d,) each, as `fairness_path` scales."""
+    if scale is None:
+        return np.zeros(train.n_features), np.ones(train.n_features)
+    source = train.parent if scale == "dataset" and train.parent is not None else train
+    return column_scale(source)
 
 
 def fastar(method: Method, task: Task) -> Iterator[Part]:

@@ -9,27 +9,28 @@ lists become longer or their groups' shares differ. Charts show the difference o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.monitoring.series import EXCESS, N_A, N_B, NUMBER, TOTAL, VARIANCE, WEIGHT, X_A, X_B
+from evenrank.monitoring.series import EXCESS, N_A, N_B, VARIANCE, WEIGHT, X_A, X_B
 
 Array = NDArray[np.float64]
-WITHIN, POOLED, RATIO, MEAN = "within_query", "pooled", "ratio", "mean"
+WITHIN, POOLED, RATIO = "within_query", "pooled", "ratio"
 QUESTIONS = (WITHIN, POOLED)
 ENOUGH = 25.0  # variance by chance, or successes and failures, from which spread below chance is believed
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """An estimate for each of s spans of windows.
+    """An estimate for each of s spans of windows; see also `rates.Rates`.
 
     Attributes
     ----------
     kind : str
-        "within_query", "pooled", "ratio" or "mean".
+        "within_query", "pooled" or "ratio".
     sums : ndarray
         (s, bins, 7), or for "within_query" with 3 more columns per further kind of list.
     weights : ndarray, optional
@@ -40,10 +41,15 @@ class Estimate:
 
     kind: str
     sums: Array
-    ratio: float = 1.0
+    ratio: Any = 1.0
     weights: Array | None = None
 
-    @property
+    @cached_property
+    def total(self) -> Array:
+        """The sums over all bins, (s, columns)."""
+        return np.asarray(self.sums.sum(1))
+
+    @cached_property
     def _parts(self) -> list[tuple[Any, Array, Array]]:
         """The mean values that the estimate is a sum of: factor, sums of the value and sizes, (s, bins)."""
         if self.kind == WITHIN:
@@ -51,8 +57,6 @@ class Estimate:
             if self.weights is None:
                 return [(1.0, excess.sum(-1), variance.sum(-1))]
             return [(self.weights[:, j], excess[..., j], variance[..., j]) for j in range(excess.shape[-1])]
-        if self.kind == MEAN:
-            return [(1.0, self.sums[..., TOTAL], self.sums[..., NUMBER])]
         factor = self.ratio if self.kind == RATIO else 1.0
         return [(1.0, self.sums[..., X_A], self.sums[..., N_A]), (-factor, self.sums[..., X_B], self.sums[..., N_B])]
 
@@ -61,7 +65,7 @@ class Estimate:
         """The estimate, (s,); NaN where there is none."""
         out = np.zeros(len(self.sums))
         for factor, top, size in self._parts:
-            part = factor * _over(top.sum(-1), size.sum(-1))
+            part = factor * over(top.sum(-1), size.sum(-1))
             out = out + np.where(np.asarray(factor) == 0, 0.0, part)
         return out
 
@@ -87,21 +91,27 @@ class Estimate:
             for factor, _, size in self._parts:
                 total = np.maximum(size.sum(-1, keepdims=True), 1e-300)
                 bears += np.reshape(factor, (-1, 1)) ** 2 * (size / total) / total
-            return np.asarray(np.nan_to_num(_over(bears.sum(-1) ** 2, (bears**2).sum(-1))))
-        each = [_over(size.sum(-1) ** 2, (size**2).sum(-1)) for _, _, size in self._parts]
+            return np.asarray(np.nan_to_num(over(bears.sum(-1) ** 2, (bears**2).sum(-1))))
+        each = [over(size.sum(-1) ** 2, (size**2).sum(-1)) for _, _, size in self._parts]
         return np.asarray(np.nan_to_num(np.min(each, axis=0)))
 
-    def by_chance(self, among: Estimate | None = None) -> Array:
-        """The variance by chance, (s,), up to how much more bins vary; ``among`` lends its rate to small spans."""
-        sums = self.sums.sum(1)
+    @property
+    def means(self) -> Array:
+        """How many means the spread of the bins is about, (s,)."""
+        return np.ones(len(self.sums))
+
+    def by_chance(self, among: Estimate | None = None, *, seen: bool = False) -> Array:
+        """The variance by chance, (s,), up to how much more bins vary; ``among`` lends its rate to small spans.
+
+        ``seen`` asks for that of the kinds of list whose spread can be seen: here, of all.
+        """
+        sums = self.total
         if self.kind == WITHIN:
             total = np.zeros(len(sums))
             for factor, _, size in self._parts:
-                part = _over(np.broadcast_to(np.square(factor), len(sums)), size.sum(-1))
+                part = over(np.broadcast_to(np.square(factor), len(sums)), size.sum(-1))
                 total = total + np.where(np.asarray(factor) == 0, 0.0, part)
             return total
-        if self.kind == MEAN:
-            return _over(np.ones(len(sums)), sums[:, NUMBER])
         n_a, n_b = sums[:, N_A], sums[:, N_B]
         got, rows = sums[:, X_A] + sums[:, X_B], self.ratio * n_a + n_b
         if among is not None:  # as if one more row had the reference's rate
@@ -110,14 +120,12 @@ class Estimate:
             rows = rows + 1
         rate = np.clip(got / np.maximum(rows, 1e-300), 1e-9, 1 - 1e-9)
         of_a = np.clip(self.ratio * rate, 1e-9, 1 - 1e-9)
-        return _over(of_a * (1 - of_a), n_a) + self.ratio**2 * _over(rate * (1 - rate), n_b)
+        return np.asarray(over(of_a * (1 - of_a), n_a) + self.ratio**2 * over(rate * (1 - rate), n_b))
 
     @property
     def few(self) -> NDArray[np.bool_]:
         """Where so little is selected that bins are not believed to vary less than chance, (s,)."""
-        sums = self.sums.sum(1)
-        if self.kind == MEAN:
-            return np.zeros(len(sums), bool)
+        sums = self.total
         if self.kind == WITHIN:
             return np.asarray(sums[:, VARIANCE::3].sum(-1) < ENOUGH)
         cells = [sums[:, X_A], sums[:, X_B], sums[:, N_A] - sums[:, X_A], sums[:, N_B] - sums[:, X_B]]
@@ -127,32 +135,55 @@ class Estimate:
 
     @property
     def shown(self) -> Array:
-        """The estimate as charts show it, (s,): a difference of rates, a ratio of rates, or a mean."""
-        sums = self.sums.sum(1)
+        """The estimate as charts show it, (s,): a difference of rates, or a ratio of rates."""
+        sums = self.total
         if self.kind == WITHIN:
-            return _over(sums[:, EXCESS::3].sum(-1), sums[:, WEIGHT::3].sum(-1))
+            return over(sums[:, EXCESS::3].sum(-1), sums[:, WEIGHT::3].sum(-1))
         if self.kind == RATIO:
-            return _over(_over(sums[:, X_A], sums[:, N_A]), _over(sums[:, X_B], sums[:, N_B]))
+            return over(over(sums[:, X_A], sums[:, N_A]), over(sums[:, X_B], sums[:, N_B]))
         return self.value
 
     @property
     def scale(self) -> Array:
         """What a difference of estimates is multiplied with to be shown, (s,)."""
-        sums = self.sums.sum(1)
+        sums = self.total
         if self.kind == WITHIN:
-            return _over(sums[:, VARIANCE::3].sum(-1), sums[:, WEIGHT::3].sum(-1))
+            return over(sums[:, VARIANCE::3].sum(-1), sums[:, WEIGHT::3].sum(-1))
         if self.kind == RATIO:
-            return _over(np.ones(len(sums)), _over(sums[:, X_B], sums[:, N_B]))
+            return over(np.ones(len(sums)), over(sums[:, X_B], sums[:, N_B]))
         return np.ones(len(sums))
 
     @property
     def counts(self) -> Array:
-        """The rows of the two groups, or of quality the lists and 0, (s, 2)."""
-        sums = self.sums.sum(1)
-        return np.asarray(sums[:, [NUMBER, WEIGHT]] if self.kind == MEAN else sums[:, [N_A, N_B]])
+        """The rows of the two groups, (s, 2)."""
+        return self.total[:, [N_A, N_B]]
+
+    def at_one_mix(self, reference: Estimate) -> tuple[Estimate, Estimate]:
+        """Weigh the kinds of list alike on both sides, as each bears on both: V·V′/(V + V′), of sum 1.
+
+        Parameters
+        ----------
+        reference : Estimate
+            The reference, (1, bins, …).
+
+        Returns
+        -------
+        tuple of Estimate
+            Both with weights, the reference once per span. Where they share no kind there is no estimate. What is
+            pooled stays as it is: the mix is part of it.
+        """
+        if self.kind != WITHIN:
+            return self, reference
+        own, base = (estimate.total[:, VARIANCE::3] for estimate in (self, reference))
+        weights = over(own * base, own + base)
+        weights = np.nan_to_num(weights)
+        weights = weights / np.where(weights.sum(-1, keepdims=True) > 0, weights.sum(-1, keepdims=True), np.nan)
+        repeated = np.broadcast_to(reference.sums, self.sums.shape)
+        return Estimate(WITHIN, self.sums, 1.0, weights), Estimate(WITHIN, repeated, 1.0, weights)
 
 
-def _over(top: Array, bottom: Array) -> Array:
+def over(top: Array, bottom: Array) -> Array:
+    """Divide, NaN where there is nothing to divide by."""
     return np.asarray(np.divide(top, bottom, out=np.full(np.broadcast(top, bottom).shape, np.nan), where=bottom > 0))
 
 
@@ -162,28 +193,3 @@ def reference_ratio(sums: Array) -> float:
     if not min(total[N_A], total[N_B], total[X_B]) > 0:
         return float("nan")
     return float(total[X_A] / total[N_A] / (total[X_B] / total[N_B]))
-
-
-def matched(segment: Estimate, reference: Estimate) -> tuple[Estimate, Estimate]:
-    """Weigh the kinds of list alike on both sides, as each bears on both: V·V′/(V + V′), of sum 1.
-
-    Parameters
-    ----------
-    segment : Estimate
-        Spans of windows, (s, bins, …).
-    reference : Estimate
-        The reference, (1, bins, …).
-
-    Returns
-    -------
-    tuple of Estimate
-        Both with weights, the reference once per span. Where they share no kind there is no estimate.
-    """
-    if segment.kind != WITHIN:
-        return segment, reference
-    own, base = (estimate.sums.sum(1)[:, VARIANCE::3] for estimate in (segment, reference))
-    weights = _over(own * base, own + base)
-    weights = np.nan_to_num(weights)
-    weights = weights / np.where(weights.sum(-1, keepdims=True) > 0, weights.sum(-1, keepdims=True), np.nan)
-    repeated = np.broadcast_to(reference.sums, segment.sums.shape)
-    return Estimate(WITHIN, segment.sums, 1.0, weights), Estimate(WITHIN, repeated, 1.0, weights)

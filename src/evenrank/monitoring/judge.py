@@ -8,29 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from evenrank.audits.summary import QUALITY
 from evenrank.checks import check_number, choose
 from evenrank.confidence import check_confidence
 from evenrank.errors import ConfigError
 from evenrank.inference.student import quantile
-from evenrank.monitoring.estimates import (
-    MEAN,
-    POOLED,
-    QUESTIONS,
-    RATIO,
-    WITHIN,
-    Array,
-    Estimate,
-    matched,
-    reference_ratio,
-)
-from evenrank.monitoring.looks import FEWEST, Looks, corrected, looks_of
-from evenrank.monitoring.monitor import RATIO as FOUR_FIFTHS
+from evenrank.monitoring.estimates import QUESTIONS, RATIO, WITHIN, Array, Estimate
+from evenrank.monitoring.looks import FEWEST, Looks, compared, corrected, estimate_of, looks_of
 from evenrank.monitoring.monitor import Monitor
+from evenrank.monitoring.rates import QUOTIENT
 from evenrank.monitoring.result import BEFORE, LOOK, REFERENCE, Chart, Monitored, Point
-from evenrank.monitoring.series import COLUMNS, ITEMS, N_A, N_B, X_A, X_B, Series
+from evenrank.monitoring.watches import Watch, charts_of
 from evenrank.monitoring.windows import in_order
 
+ALERT_ON = ("within", "all")
 LOOKS = 52
 FIRST = 4  # windows of the reference, unless others are named
 
@@ -40,6 +30,7 @@ def judged(
     *,
     reference: Any = FIRST,
     questions: Sequence[str] = (WITHIN,),
+    alert_on: str | None = None,
     looks: int = LOOKS,
     confidence: float = 0.95,
 ) -> Monitored:
@@ -54,6 +45,9 @@ def judged(
         and then every window is looked at.
     questions : sequence of str
         What gaps are asked: "within_query", "pooled" or both.
+    alert_on : str, optional
+        Which charts give alerts: "within", gaps within queries; or "all". The others are shown, and tested by
+        themselves. By default "within" where such gaps are watched, and else "all".
     looks : int
         The number of looks in which the chance of any false alarm is at most 1 − confidence.
     confidence : float
@@ -68,16 +62,30 @@ def judged(
     check_number(looks, "looks", least=1, whole=True)
     for question in questions:
         choose(question, QUESTIONS, what="question")
+    if alert_on is not None:
+        choose(alert_on, ALERT_ON, what="alert_on")
     roles, base = _roles(state, reference)
+    asked = charts_of(state, base, questions)
+    within = any(each.kind == WITHIN for each in asked)
+    if alert_on == "within" and asked and not within:
+        raise ConfigError(
+            "alert_on='within' needs a gap within queries, and none is watched. Watch one, such as "
+            "demographic_parity, or say alert_on='all' (--alert-on all)."
+        )
     charts, tested = [], []
-    for asked in _asked(state, base, questions):
-        chart, result = _chart(state, base, roles, asked, confidence)
-        charts.append(chart)
+    for each in asked:
+        chart, result = _chart(state, base, roles, each, confidence)
+        alerting = each.kind == WITHIN or alert_on == "all" or not within
+        charts.append(replace(chart, alerting=alerting))
         tested.append(result.p)
     watched = [j for j, role in enumerate(roles) if role == LOOK]
-    adjusted = corrected(np.array(tested).reshape(len(charts), len(watched)), looks)
+    p = np.array(tested).reshape(len(charts), len(watched))
+    alerting_charts = np.array([chart.alerting for chart in charts], bool)
+    adjusted = np.empty_like(p)
+    for some in (alerting_charts, ~alerting_charts):  # charts that give no alert do not share the alerts' level
+        adjusted[some] = corrected(p[some], looks)
     charts = [
-        replace(chart, points=_with_alerts(chart.points, watched, row, 1 - confidence))
+        replace(chart, points=_with_alerts(chart, watched, row, 1 - confidence))
         for chart, row in zip(charts, adjusted, strict=True)
     ]
     named = [window.label for window, role in zip(state.windows, roles, strict=True) if role == REFERENCE]
@@ -119,57 +127,21 @@ def _end(state: Monitor, labels: list[str], end: Any) -> Any:
         raise ConfigError(f"the reference must begin and end with windows or times; got {end!r}.") from None
 
 
-def _asked(state: Monitor, base: Monitor, questions: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """Each kind of question with its measure and its groups."""
-    asked = []
-    for measure in state.measures:
-        if measure in QUALITY:
-            asked.append((MEAN, measure, "", ""))
-            continue
-        kinds = [RATIO] if measure == FOUR_FIFTHS else list(questions)
-        groups = sorted({series.a for part in (state, base) for series in part.table.series if series.a})
-        pairs = [(a, b) for j, a in enumerate(groups) for b in groups[j + 1 :]]
-        asked += [(kind, measure, a, b) for a, b in pairs for kind in kinds]
-    return asked
-
-
-def _sums(state: Monitor, measure: str, a: str, b: str, kinds: Sequence[int]) -> list[Array]:
-    """The sums of what a chart shows, (windows, bins, 4 + 3 per kind of list) per clustering, lists first."""
-    k = state.k or 0
-    source = _source(measure)
-    clusterings = list(state.cluster_names or ("lists",))
-    if not a:
-        dense = [state.table.dense(Series(measure, k, clusters=name)) for name in clusterings]
-        return [np.pad(sums, ((0, 0), (0, 0), (0, 7 - COLUMNS))) for sums in dense]
-    if any(series.clusters == ITEMS for series in state.table.series):
-        clusterings.append(ITEMS)
-    return [state.table.of_pair(source, k, a, b, name, kinds) for name in clusterings]
-
-
-def _source(measure: str) -> str:
-    return "demographic_parity" if measure == FOUR_FIFTHS else measure
-
-
-def _chart(
-    state: Monitor, base: Monitor, roles: list[str], asked: tuple[str, str, str, str], confidence: float
-) -> tuple[Chart, Looks]:
-    kind, measure, a, b = asked
-    found = state.table.kinds(_source(measure), a, b) | base.table.kinds(_source(measure), a, b)
-    kinds = sorted(found)[:1] if kind != WITHIN else sorted(found)  # pooled rates are of all lists together
-    dense = _sums(state, measure, a, b, kinds or [0])
+def _chart(state: Monitor, base: Monitor, roles: list[str], asked: Watch, confidence: float) -> tuple[Chart, Looks]:
+    kind, a, b = asked.kind, asked.a, asked.b
+    strata = asked.strata(state, base)
+    dense = asked.sums(state, strata)
     if base is state:
         ours = [j for j, role in enumerate(roles) if role == REFERENCE]
         references = [sums[ours] for sums in dense]
     else:
-        references = _sums(base, measure, a, b, kinds or [0])
+        references = asked.sums(base, strata)
     ratio = 1.0
-    if kind == RATIO:
-        ratio = reference_ratio(references[0])
+    if kind in (RATIO, QUOTIENT):
+        ratio = asked.reference_ratio(references[0])
         if ratio > 1:  # the group behind in the reference over the one ahead
             a, b = b, a
-            dense, references = (
-                [sums[..., [N_B, X_B, N_A, X_A, 4, 5, 6]] for sums in each] for each in (dense, references)
-            )
+            dense, references = ([asked.turned(sums) for sums in each] for each in (dense, references))
             ratio = 1 / ratio
     labels = [window.label for window in state.windows]
     watched = [j for j, role in enumerate(roles) if role == LOOK]
@@ -177,13 +149,10 @@ def _chart(
     result = looks_of(kind, references, [sums[watched] for sums in dense], finite)
     if ratio != ratio:
         result.p[:] = np.nan
-    whole = Estimate(kind, references[0].sum(0, keepdims=True), finite)
-    windows = Estimate(kind, dense[0], finite)
-    low, high = _interval([Estimate(kind, sums, finite) for sums in dense], confidence)
-    own, base_of = matched(windows, whole)
-    expected = windows.shown - (own.value - base_of.value) * windows.scale
-    if kind == RATIO:
-        expected = np.full(len(labels), ratio)
+    whole = estimate_of(kind, references[0].sum(0, keepdims=True), finite)
+    windows = estimate_of(kind, dense[0], finite)
+    low, high = _interval([estimate_of(kind, sums, finite) for sums in dense], asked.limits, confidence)
+    expected = compared(windows, whole).expected(windows)
     counts = windows.counts
     points = []
     for j, label in enumerate(labels):
@@ -208,19 +177,21 @@ def _chart(
                 span_expected=float(result.expected[t]),
             )
         points.append(point)
-    ends = _interval([Estimate(kind, sums.sum(0, keepdims=True), finite) for sums in references], confidence)
+    totals = [estimate_of(kind, sums.sum(0, keepdims=True), finite) for sums in references]
+    ends = _interval(totals, asked.limits, confidence)
     over_reference = float(whole.shown[0]), float(ends[0][0]), float(ends[1][0])
-    return Chart(measure, state.k or 0, kind, a, b, *over_reference, tuple(points)), result
+    return Chart(asked.measure, asked.k, kind, a, b, *over_reference, tuple(points)), result
 
 
-def _interval(clusterings: list[Estimate], confidence: float) -> tuple[Array, Array]:
+def _interval(clusterings: list[Estimate], limits: tuple[float, float], confidence: float) -> tuple[Array, Array]:
     """The interval of each window by itself, by the least certain clustering; none where too few bins bear on it."""
     lows, highs = [], []
     for windows in clusterings:
         shown, number = windows.shown, windows.number
-        if windows.kind == RATIO:  # around each window's own ratio
+        if windows.kind in (RATIO, QUOTIENT):  # around each window's own ratio
             least = 0.5 / np.maximum(windows.counts[:, 0], 1) * np.nan_to_num(windows.scale)  # 0 of n may be few of n
-            own = [Estimate(RATIO, windows.sums[[j]], max(float(shown[j]), least[j])) for j in range(len(shown))]
+            ratios = np.fmax(shown, least if windows.kind == RATIO else 0.0)
+            own = [estimate_of(windows.kind, windows.sums[[j]], float(ratio)) for j, ratio in enumerate(ratios)]
             robust = np.array([float((one.moves(1.0) ** 2).sum()) for one in own])
             nominal = np.array([float(one.by_chance(one)[0]) for one in own])
         else:
@@ -231,13 +202,12 @@ def _interval(clusterings: list[Estimate], confidence: float) -> tuple[Array, Ar
         lows.append(shown - half)
         highs.append(shown + half)
     low, high = np.min(lows, axis=0), np.max(highs, axis=0)
-    if clusterings[0].kind in (WITHIN, POOLED):
-        return np.maximum(low, -1.0), np.minimum(high, 1.0)
-    return np.maximum(low, 0.0), high if clusterings[0].kind == RATIO else np.minimum(high, 1.0)
+    return np.maximum(low, limits[0]), np.minimum(high, limits[1])
 
 
-def _with_alerts(points: Sequence[Point], watched: list[int], adjusted: Array, level: float) -> tuple[Point, ...]:
-    out = list(points)
+def _with_alerts(chart: Chart, watched: list[int], adjusted: Array, level: float) -> tuple[Point, ...]:
+    out = list(chart.points)
     for j, value in zip(watched, adjusted.tolist(), strict=True):
-        out[j] = replace(out[j], adjusted=value, alert=value <= level)
+        shown = value <= level
+        out[j] = replace(out[j], adjusted=value, alert=shown and chart.alerting, moved=shown and not chart.alerting)
     return tuple(out)

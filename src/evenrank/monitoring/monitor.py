@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.audits.ids import checked_clusters, hashed
+from evenrank.audits.ids import hashed
 from evenrank.audits.recurring import Recurring
-from evenrank.audits.summary import QUALITY, Summary
+from evenrank.audits.summary import Summary
 from evenrank.checks import check_k, choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.labels import refuse_duplicates
-from evenrank.measures import parse_measure
+from evenrank.monitoring.field import field_table
+from evenrank.monitoring.parts import Part, lists_by_window
 from evenrank.monitoring.series import COLUMNS, GAPS, Table, table_of
+from evenrank.monitoring.watched import DEFAULT, PAIRS, RATIO, UNLABELLED, needs_labels, watched
 from evenrank.monitoring.windows import Key, Windows, in_order
 
-RATIO = "four_fifths"
-WATCHED = (*GAPS, RATIO, *QUALITY)
-DEFAULT = (*GAPS, RATIO, "ndcg")
-UNLABELLED = ("demographic_parity", "exposure_gap", RATIO)
 USUAL_KS = (1, 3, 5, 10)
 AGAIN = ("refuse", "skip", "replace")
 MOST_GROUPS = 12  # that make 66 pairs: with more, shares of the level are too small to notice anything
@@ -68,8 +65,8 @@ class Monitor:
     ----------
     measures : sequence of str
         Gaps (``demographic_parity``, ``equal_opportunity``, ``equalized_odds``: its irrelevant rows,
-        ``exposure_gap``), ``four_fifths``, and ``ndcg``, ``precision`` or ``recall``, or their short names; by default
-        the gaps, four_fifths and ndcg.
+        ``exposure_gap``) and ``four_fifths``, of each pair of groups; and any other measure that has an interval, such
+        as ``ndcg`` or ``awrf@10`` (see `watched.watched`). By default the gaps, four_fifths and ndcg.
     window, timezone : str
         As in `Windows`.
     k : int, optional
@@ -102,7 +99,7 @@ class Monitor:
     def __post_init__(self) -> None:
         names = [watched(name) for name in self.measures] or list(DEFAULT if self.labelled else UNLABELLED)
         for name in names:
-            if not self.labelled and name not in UNLABELLED:
+            if not self.labelled and needs_labels(name):
                 raise ConfigError(f"{name} needs relevance labels, and the log has none. Watch others.")
         if self.k is not None:
             check_k(self.k)
@@ -158,7 +155,7 @@ class Monitor:
         order = in_order(stored.tolist())
         place = {key: j for j, key in enumerate(order)}
         number = np.fromiter((place[key] for key in stored.tolist()), np.int64, len(stored))
-        part = _lists_by_window(data.to_stored(scores), data, number, cluster)
+        part = lists_by_window(data.to_stored(scores), data, number, cluster)
         ids = hashed(part.names)
         known = self._known(order, part.window, ids)
         if again == "refuse" and known.any():
@@ -187,7 +184,7 @@ class Monitor:
                 known[here] = np.isin(ids[here], own[order[j]])
         return known
 
-    def _added(self, part: _Part, ids: NDArray[np.uint64], order: list[Key]) -> Monitor:
+    def _added(self, part: Part, ids: NDArray[np.uint64], order: list[Key]) -> Monitor:
         k = self.k or min(USUAL_KS, key=lambda cut: (abs(2 * cut - float(np.median(part.data.lengths))), cut))
         summary = Summary.of(
             part.scores, part.data, [k], cluster=part.cluster, labelled=self.labelled, items=self.items
@@ -199,10 +196,15 @@ class Monitor:
             )
         items = summary.items is not None and (bool(self.windows) or Recurring(summary).of_one_group)
         # The state without items stays so: windows are compared with each other by the same clusters.
-        gaps = [name for name in self.measures if name != RATIO]
+        gaps = [name for name in self.measures if name in GAPS]
         if RATIO in self.measures and "demographic_parity" not in gaps:
             gaps.append("demographic_parity")
-        table = table_of(summary, part.window, len(order), ids, gaps, items=items and self.items)
+        others = [name for name in self.measures if name not in PAIRS]
+        tables = [
+            table_of(summary, part.window, len(order), ids, gaps, items=items and self.items),
+            field_table(others, k, part.scores, part.data, part.window, len(order), ids, summary, part.names),
+        ]
+        table = Table.sum_of([(one, np.arange(len(order))) for one in tables], len(order))
         last = self.windows[-1].key if self.windows else None
         fresh = []
         for j, key in enumerate(order):
@@ -277,14 +279,6 @@ class Monitor:
         return load(path)
 
 
-def watched(name: str) -> str:
-    """Give the full name of a measure that a monitor can watch, without a cut-off."""
-    measure = "exposure_gap" if name == "exposure" else parse_measure(f"{name}@1")[0].name
-    if measure not in WATCHED:
-        raise ConfigError(f"a monitor watches {', '.join(WATCHED)}; got {name!r}.")
-    return measure
-
-
 def _joined(mine: Window | None, other: Window) -> Window:
     if mine is None:
         return other
@@ -300,47 +294,3 @@ def _renumbered(table: Table, order: list[Key], kept: list[Key]) -> Table:
     for j, key in enumerate(kept):
         number[order.index(key)] = j
     return Table.sum_of([(table, number)], len(kept))
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Lists that each are in one window: scores and data in one order, windows and names by list."""
-
-    scores: NDArray[Any]
-    data: RankingData
-    window: NDArray[np.int64]
-    names: NDArray[Any]
-    cluster: Any
-
-    def taken(self, which: NDArray[np.bool_]) -> _Part:
-        rows = which[self.data.query_of_row]
-        cluster = None if self.cluster is None else {name: labels[rows] for name, labels in self.cluster.items()}
-        return _Part(self.scores[rows], self.data.take(which), self.window[which], self.names[which], cluster)
-
-
-def _lists_by_window(scores: NDArray[Any], data: RankingData, number: NDArray[np.int64], cluster: Any) -> _Part:
-    """Number lists anew, by query and window; scores and windows come by stored row."""
-    width = int(number.max()) + 1
-    lists, of_row = np.unique(data.query_of_row * width + number, return_inverse=True)
-    order = np.argsort(of_row, kind="stable")
-    caller = order if data.row_order is None else data.row_order[order]
-    query, window = np.divmod(lists, width)
-    names = data.query_ids[query]
-    whole = replace(
-        data,
-        features=data.features[order],
-        relevance=data.relevance[order],
-        group=data.group[order],
-        # a summary needs two groups; those without rows are watched by nobody
-        group_names=(*data.group_names, *(f"\0{j}" for j in range(data.n_groups, 2))),
-        item_ids=None if data.item_ids is None else data.item_ids[order],
-        query_ptr=np.concatenate([[0], np.cumsum(np.bincount(of_row))]),
-        query_ids=np.arange(len(lists)),
-        row_order=caller,
-        parent=None,
-    )
-    if whole.item_ids is not None:
-        refuse_duplicates(whole.item_ids, whole.query_ptr, names, caller, lambda row: f"row {row}")
-    labels, clusterings = checked_clusters(cluster, whole)
-    by_name = dict(zip(clusterings, labels, strict=True)) or None
-    return _Part(scores[order], replace(whole, row_order=None), window, names, by_name)

@@ -26,7 +26,7 @@ class Point:
     expected : float
         What the reference would give in the lists of this window.
     count_a, count_b : int
-        Rows of the two groups; of quality, lists and 0.
+        Rows of the two groups; of means and rates the lists that bear on each side.
     p, adjusted : float
         Of no change at this look: corrected for the spans that end here, and also for all that is watched and all
         looks. NaN where nothing could be tested.
@@ -35,7 +35,9 @@ class Point:
     span_value, span_expected : float
         The value over that span, and what the reference would give there.
     alert : bool
-        Whether the change is shown.
+        Whether the change is shown, by a chart that gives alerts.
+    moved : bool
+        Whether the change is shown, by a chart that gives none.
     """
 
     window: str
@@ -52,6 +54,7 @@ class Point:
     span_value: float = float("nan")
     span_expected: float = float("nan")
     alert: bool = False
+    moved: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,17 +64,20 @@ class Chart:
     Attributes
     ----------
     measure : str
-        Its full name.
+        Its full name, with its options.
     k : int
-        The cut-off.
+        The cut-off; 0 for whole lists.
     question : str
-        "within_query", "pooled", "ratio" (of pooled rates), or "mean" (over lists).
+        "within_query", "pooled", "ratio" (of pooled rates); or, compared at one mix of lists, "mean" (over lists),
+        "difference" or "quotient" (of rates).
     a, b : str
-        The groups: differences are a's rate less b's, ratios a's over b's. Empty for quality.
+        The groups: differences are a's rate less b's, ratios a's over b's. Empty for what has one value per list.
     reference, reference_low, reference_high : float
         Its value over the whole reference, and its interval.
     points : tuple of Point
         One per window.
+    alerting : bool
+        Whether its changes are alerts.
     """
 
     measure: str
@@ -83,17 +89,23 @@ class Chart:
     reference_low: float
     reference_high: float
     points: tuple[Point, ...]
+    alerting: bool = True
 
     @property
     def alerts(self) -> list[Point]:
-        """The windows whose look shows a change."""
+        """The windows whose look is an alert."""
         return [point for point in self.points if point.alert]
+
+    @property
+    def moves(self) -> list[Point]:
+        """The windows whose look shows a change that is no alert."""
+        return [point for point in self.points if point.moved]
 
     def first_shown(self, point: Point) -> str:
         """Name the first of the looks up to this one that show a change without a break."""
         first = point.window
         for earlier in reversed(self.points[: self.points.index(point)]):
-            if not earlier.alert:
+            if not (earlier.alert or earlier.moved):
                 break
             first = earlier.window
         return first
@@ -131,7 +143,7 @@ class Monitored:
         return [window.label for window in self.state.windows]
 
     def alerts(self, windows: Sequence[str] | None = None) -> list[tuple[Chart, Point]]:
-        """List the looks that show a change.
+        """List the looks that are alerts.
 
         Parameters
         ----------
@@ -143,15 +155,32 @@ class Monitored:
         list of (Chart, Point)
             In the order of the windows.
         """
+        return self._listed([(chart, point) for chart in self.charts for point in chart.alerts], windows)
+
+    def moves(self, windows: Sequence[str] | None = None) -> list[tuple[Chart, Point]]:
+        """List the looks at which a chart shows a change that is no alert, since the mix of queries is part of it.
+
+        Parameters
+        ----------
+        windows : sequence of str, optional
+            Those of interest; by default all.
+
+        Returns
+        -------
+        list of (Chart, Point)
+            In the order of the windows.
+        """
+        return self._listed([(chart, point) for chart in self.charts for point in chart.moves], windows)
+
+    def _listed(self, looks: list[tuple[Chart, Point]], windows: Sequence[str] | None) -> list[tuple[Chart, Point]]:
         wanted = set(self.windows if windows is None else windows)
         order = {name: j for j, name in enumerate(self.windows)}
-        alerts = [(chart, point) for chart in self.charts for point in chart.alerts if point.window in wanted]
-        return sorted(alerts, key=lambda alert: order[alert[1].window])
+        return sorted((look for look in looks if look[1].window in wanted), key=lambda look: order[look[1].window])
 
     @property
     def verdict(self) -> str:
-        """Judge the last look: "changed", "no change shown", or "cannot tell"."""
-        last = [chart.points[-1] for chart in self.charts if chart.points]
+        """Judge the last look by the charts that give alerts: "changed", "no change shown", or "cannot tell"."""
+        last = [chart.points[-1] for chart in self.charts if chart.points and chart.alerting]
         if any(point.alert for point in last):
             return "changed"
         return "no change shown" if any(point.p == point.p for point in last) else "cannot tell"
@@ -196,13 +225,16 @@ class Monitored:
                 {"window": one.label, "lists": one.lists, "rows": one.rows, "late_lists": one.late}
                 for one in state.windows
             ],
-            "alerts": [
-                {"measure": chart.measure, "k": chart.k, "question": chart.question, "a": chart.a, "b": chart.b}
-                | asdict(point)
-                for chart, point in self.alerts()
-            ],
+            "alerts": [_look(*look) for look in self.alerts()],
+            "moves": [_look(*look) for look in self.moves()],
             "charts": [asdict(chart) for chart in self.charts],
         }
 
     def __str__(self) -> str:
         return self.text()
+
+
+def _look(chart: Chart, point: Point) -> dict[str, Any]:
+    """A look as plain values."""
+    named = {name: getattr(chart, name) for name in ("measure", "k", "question", "a", "b")}
+    return named | asdict(point)

@@ -28,6 +28,7 @@ def monitor(
     items: bool = True,
     reference: Any = FIRST,
     questions: Sequence[str] = (WITHIN,),
+    alert_on: str | None = None,
     looks: int = LOOKS,
     confidence: float = 0.95,
 ) -> Monitored:
@@ -49,6 +50,9 @@ def monitor(
         The first so many windows; or the names of its first and last window; or the state of a reference of its own.
     questions : sequence of str
         What is asked of gaps: "within_query" (what the ranker does with the lists it got), "pooled", or both.
+    alert_on : str, optional
+        Which charts give alerts: "within", gaps within queries; or "all". The others are shown and tested, and queries
+        of other kinds move them too. By default "within" where such gaps are watched, and else "all".
     looks : int
         The number of looks in which the chance of any false alarm, over all that is watched, is at most
         1 − confidence.
@@ -77,4 +81,6 @@ def monitor(
 
             raise ConfigError("a monitor needs scores, data and times, or a state; got scores alone.")
         state = state.update(scores, data, times, cluster=cluster)
-    return judged(state, reference=reference, questions=questions, looks=looks, confidence=confidence)
+    return judged(
+        state, reference=reference, questions=questions, alert_on=alert_on, looks=looks, confidence=confidence
+    )

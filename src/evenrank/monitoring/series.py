@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from evenrank.audits.cells import STRATA, PairLists, SummaryStatistics
 from evenrank.audits.ids import hashed
 from evenrank.audits.recurring import Recurring
-from evenrank.audits.summary import QUALITY, VALUES, Summary
+from evenrank.audits.summary import VALUES, Summary
 
 BINS = 512
-COLUMNS = 3  # of a table: the sum of x and the rows of a group (or of quality and lists); or D, V and W of a pair
+COLUMNS = 3  # of a table: the sum of x and the rows of a group; D, V and W of a pair; or those of a mean or rate
 # Columns of a pair and its groups together: rows and sums of x, then D, V and W of lists with both, kind by kind.
 N_A, X_A, N_B, X_B, EXCESS, VARIANCE, WEIGHT = range(7)
-TOTAL, NUMBER = 0, 1  # of quality: the sum over lists, and the lists
+TOTAL, NUMBER, LISTS = range(COLUMNS)  # of means and rates: numerator, denominator, and the lists that have one
 ITEMS = "items"
 SHARES = 3  # kinds of list by shares of the groups: the first has less than a third, neither has, or the second
 LONGEST = 9  # lists longer than 2**9 cut-offs are of one kind
@@ -31,20 +31,22 @@ LONGEST = 9  # lists longer than 2**9 cut-offs are of one kind
 
 @dataclass(frozen=True, order=True)
 class Series:
-    """One value of one group or of one pair of groups, or one measure of quality.
+    """One value of one group or of one pair of groups, or of all of a list.
 
     Attributes
     ----------
     measure : str
-        A gap's full name, or a measure of quality.
+        A gap's full name, or another measure with its options.
     k : int
-        The cut-off.
+        The cut-off; 0 for whole lists.
     a, b : str
-        The groups; ``b`` is empty for one group, and both are for quality.
+        The groups; ``b`` is empty for one group, and both are for a measure that has one value per list.
     clusters : str
         What the bins are made of: "lists", the name of a clustering, or "items".
     kind : int
-        Of a pair: the kind of list, by `kinds_of`.
+        The kind of list, by `kinds_of` or `field.kinds_of_lists`.
+    mix : str
+        Of a measure that is no gap: the group that has more than two thirds of the list, if one has.
     """
 
     measure: str
@@ -53,6 +55,7 @@ class Series:
     b: str = ""
     clusters: str = "lists"
     kind: int = 0
+    mix: str = ""
 
 
 # The stratum and the value of each gap; equalized odds adds the irrelevant rows to equal opportunity.
@@ -148,6 +151,12 @@ def kinds_of(lengths: NDArray[np.int64], k: int, a: NDArray[np.float64], b: NDAr
     return octave * SHARES + np.where(a < third, 0, np.where(b < third, 2, 1))
 
 
+def clusterings(summary: Summary, ids: NDArray[np.uint64]) -> tuple[tuple[str, ...], tuple[NDArray[np.int64], ...]]:
+    """Name what bins are made of, and give the bin of each list, (q,), by each: its clusters, or else its own id."""
+    bits = [hashed(labels) for labels in summary.clusters] or [ids]
+    return summary.cluster_names or ("lists",), tuple((one % BINS).astype(np.int64) for one in bits)
+
+
 def table_of(
     summary: Summary,
     window: NDArray[np.int64],
@@ -170,24 +179,12 @@ def table_of(
     ids : ndarray
         (q,): 64 bits per list, the same for a query that recurs.
     measures : sequence of str
-        Keys of `GAPS`, or measures of quality.
+        Keys of `GAPS`.
     items : bool
         Whether items recur and are to be clusters, too.
     """
     collected: dict[Series, NDArray[np.float64]] = {}
-    names = summary.cluster_names or ("lists",)
-    codes = tuple((bits % BINS).astype(np.int64) for bits in map(hashed, summary.clusters)) or (
-        (ids % BINS).astype(np.int64),
-    )
-    for measure in measures:
-        if measure in QUALITY:
-            for name, code in zip(names, codes, strict=True):
-                for cut, k in enumerate(summary.ks):
-                    value = summary.quality[QUALITY.index(measure), cut]
-                    there = np.flatnonzero(~np.isnan(value))
-                    columns = {TOTAL: value[there], NUMBER: np.ones(len(there))}
-                    place = (window * BINS + code)[there]
-                    collected[Series(measure, k, clusters=name)] = _summed(columns, place, windows)
+    names, codes = clusterings(summary, ids)
     recurring = Recurring(summary) if items and summary.items is not None else None
     item_bin = np.zeros(0, np.int64) if summary.items is None else (summary.items % BINS).astype(np.int64)
     statistics = SummaryStatistics(summary)
@@ -216,12 +213,11 @@ def _pairs(
     order = sorted(there, key=names.__getitem__)
     pairs = [(a, b) for j, a in enumerate(order) for b in order[j + 1 :]] or [(a, a) for a in order]
     for measure in measures:
-        if measure in GAPS:
-            stratum = statistics.stratum(GAPS[measure][0])
-            for a, b in pairs:
-                lists = stratum.pair(a, b)
-                for cut, k in enumerate(summary.ks):
-                    yield measure, k, cut, lists
+        stratum = statistics.stratum(GAPS[measure][0])
+        for a, b in pairs:
+            lists = stratum.pair(a, b)
+            for cut, k in enumerate(summary.ks):
+                yield measure, k, cut, lists
 
 
 def _add(

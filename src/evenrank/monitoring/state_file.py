@@ -21,7 +21,7 @@ from evenrank.monitoring.series import BINS, COLUMNS, Series, Table
 from evenrank.monitoring.windows import PERIOD, in_order
 
 FORMAT = "evenrank-monitor"
-VERSION = 1
+VERSION = 2  # 2: means and rates by kind of list
 SETTINGS = ("measures", "window", "timezone", "k", "labelled", "items", "cluster_names")
 ARRAYS = ("key", "values", "ids")
 TYPES: dict[str, type] = {"str": str, "int": int}  # of the fields of a series

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from evenrank.monitoring.estimates import MEAN, POOLED, RATIO, WITHIN
+from evenrank.measures import MEASURES
+from evenrank.monitoring.estimates import POOLED, RATIO, WITHIN
+from evenrank.monitoring.rates import DIFFERENCE, MEAN, QUOTIENT
 from evenrank.monitoring.result import LOOK, Chart, Monitored, Point
 from evenrank.monitoring.windows import PERIOD
 from evenrank.wording import NONE, name_cell, p_value, quoted, signed, spoken, three_digits
@@ -10,6 +12,7 @@ from evenrank.wording import NONE, name_cell, p_value, quoted, signed, spoken, t
 MOST_SAID = 5  # alerts that are spelled out
 MOST_NAMED = 6  # windows that a note names
 STRATA = {"equal_opportunity": " among relevant items", "equalized_odds": " among irrelevant items"}
+LETTERS = {name: name.upper() for name in ("ndcg", "awrf", "ndkl", "mrr", "dtr", "dir")} | {"awrf_ndcg": "AWRF · NDCG"}
 HEAD = ("window", "lists", "value", "low", "high", "expected", "p", "")
 
 
@@ -21,9 +24,12 @@ def title(chart: Chart) -> str:
     chart : Chart
         The chart.
     """
-    groups = f", {quoted(chart.a)} {'over' if chart.question == RATIO else 'minus'} {quoted(chart.b)}"
-    if chart.question == MEAN:
-        return f"{'NDCG' if chart.measure == 'ndcg' else spoken(chart.measure)}@{chart.k}"
+    groups = f", {quoted(chart.a)} {'over' if chart.question in (RATIO, QUOTIENT) else 'minus'} {quoted(chart.b)}"
+    if chart.question in (MEAN, DIFFERENCE, QUOTIENT):
+        measure, bracket, chosen = chart.measure.partition("(")
+        at = f"@{chart.k}" if chart.k else ""
+        own = groups if chart.b else f", {quoted(chart.a)}" if chart.a else ""
+        return f"{LETTERS.get(measure) or spoken(measure)}{at}{bracket}{chosen}{own}"
     if chart.question == RATIO:
         return f"ratio of pooled rates at {chart.k}{groups}"
     where = "within queries" if chart.question == WITHIN else "pooled"
@@ -35,7 +41,12 @@ def value_text(chart: Chart, value: float) -> str:
     """Write a value of a chart: differences with a sign."""
     if value != value:
         return NONE
-    return signed(value) if chart.question in (WITHIN, POOLED) else three_digits(value)
+    return signed(value) if is_signed(chart) else three_digits(value)
+
+
+def is_signed(chart: Chart) -> bool:
+    """Tell whether a chart is of differences, which may be below 0."""
+    return chart.question in (WITHIN, POOLED, DIFFERENCE) or (chart.question == MEAN and bool(chart.a))
 
 
 def alert_sentence(chart: Chart, point: Point) -> str:
@@ -51,6 +62,8 @@ def alert_sentence(chart: Chart, point: Point) -> str:
     over = f" over the windows from {point.span_from} to {point.window}" if point.span_from != point.window else ""
     now, before = (value_text(chart, value) for value in (point.span_value, point.span_expected))
     instead = "where the reference's lean gives" if chart.question == WITHIN else "where the reference has"
+    if chart.question in (MEAN, DIFFERENCE, QUOTIENT):
+        instead = "where the reference, with the same mix of lists, has"
     first = chart.first_shown(point)
     shown = f"; first shown at {first}" if first != point.window else ""
     name = title(chart)
@@ -62,9 +75,11 @@ def alert_sentence(chart: Chart, point: Point) -> str:
 
 def _turned(chart: Chart, point: Point) -> str:
     """Say that the other group is ahead now, where the reference had shown one to be."""
-    even = 1.0 if chart.question == RATIO else 0.0
+    even = 1.0 if chart.question in (RATIO, QUOTIENT) else 0.0
     ends = chart.reference_low - even, chart.reference_high - even
     if chart.question == MEAN or not (ends[0] > 0 or ends[1] < 0) or not (point.span_value - even) * ends[0] < 0:
+        return ""
+    if not (point.high < even if ends[0] > 0 else point.low > even):  # the window by itself must show it
         return ""
     before, now = (chart.a, chart.b) if ends[0] > 0 else (chart.b, chart.a)
     return f" In the reference {quoted(before)} was ahead, and now {quoted(now)} is."
@@ -97,39 +112,87 @@ def conclusions(result: Monitored) -> list[str]:
         if len(now) > MOST_SAID:
             out.append(f"{len(now) - MOST_SAID} more changed, see the tables.")
     elif result.verdict == "cannot tell":
-        out.append(f"Cannot tell at the last look, {last}: it, and the windows before it, hold too few lists.")
+        out.append(
+            f"Cannot tell at the last look, {last}: it, and the windows before it, have too few lists that can be "
+            "compared with the reference."
+        )
     else:
         out.append(f"No change is shown at the last look, {last}. Small changes may be there.")
     earlier = [(chart, point) for chart, point in result.alerts() if point.window != last]
     if earlier:
         names = list(dict.fromkeys(point.window for _, point in earlier))
         out.append(f"Earlier looks that showed a change: {_named(names)}.")
-    kinds = {chart.question for chart, _ in now}
-    if now and WITHIN in kinds:
-        out.append(
-            "Within queries: groups are treated differently than in the reference in lists of the same length and "
-            "mix. That is the ranker, what it is fed, or other kinds of queries."
-        )
-    if now and WITHIN not in kinds and kinds & {POOLED, RATIO}:
-        tested = any(chart.question == WITHIN and chart.points[-1].p == chart.points[-1].p for chart in result.charts)
-        out.append(
-            "Only what is pooled over all lists changed"
-            + (", and no gap within queries is shown to have: " if tested else ": ")
-            + "other lists than in the reference may be all there is to it."
-        )
-    if now and kinds == {MEAN}:
-        out.append("Only quality changed. That may be harder queries or other labels as well as the ranker.")
+    if now:
+        out += _whose(result, [chart for chart, _ in now])
+    out += moved_sentences(result, last)
     out.append(correction(result))
     return out
+
+
+def _whose(result: Monitored, changed: list[Chart]) -> list[str]:
+    """Say what may be behind the charts that changed at the last look."""
+    kinds = {chart.question for chart in changed}
+    tested = [chart for chart in result.charts if chart.points[-1].p == chart.points[-1].p]
+    if WITHIN in kinds:
+        return [
+            "Within queries: groups are treated differently than in the reference in lists of the same length and "
+            "mix. That is the ranker, what it is fed, or other kinds of queries."
+        ]
+    unshown = any(chart.question == WITHIN for chart in tested)
+    if kinds <= {POOLED, RATIO}:
+        return [
+            "Only what is pooled over all lists changed"
+            + (", and no gap within queries is shown to have: " if unshown else ": ")
+            + "other lists than in the reference may be all there is to it."
+        ]
+    if not any(is_of_groups(chart) for chart in changed):
+        start = "Only quality changed." if any(is_of_groups(chart) for chart in tested) else "Quality changed."
+        return [f"{start} That may be harder queries or other labels as well as the ranker."]
+    out = []
+    if kinds & {POOLED, RATIO}:
+        out.append(
+            "Where rates are pooled over all lists, other lists than in the reference may be all there is to it."
+        )
+    return [
+        *out,
+        "Means and rates were compared at one mix of lists, by length, groups' shares and relevant items. What changed "
+        "is the ranker, what it is fed, or queries that differ in other ways.",
+    ]
+
+
+def is_of_groups(chart: Chart) -> bool:
+    """Tell whether a chart bears on groups, or on quality alone."""
+    return "groups" in MEASURES[chart.measure.partition("(")[0]].needs
+
+
+def moved_sentences(result: Monitored, window: str) -> list[str]:
+    """Say what moved at a look without an alert.
+
+    Parameters
+    ----------
+    result : Monitored
+        What was found.
+    window : str
+        The window of the look.
+    """
+    moved = sorted(result.moves([window]), key=lambda look: look[1].adjusted)
+    if not moved:
+        return []
+    out = [f"Moved, and no alert: {alert_sentence(chart, point)}" for chart, point in moved[:MOST_SAID]]
+    if len(moved) > MOST_SAID:
+        out.append(f"{len(moved) - MOST_SAID} more moved, see the tables.")
+    return [*out, "What moved without an alert may be other queries than in the reference, and not the ranker."]
 
 
 def correction(result: Monitored) -> str:
     """Say which correction was made."""
     level = 1 - result.confidence
+    alerting = [chart for chart in result.charts if chart.alerting]
+    number = "the one chart that gives" if len(alerting) == 1 else f"the {len(alerting)} charts that give"
     return (
         f"Correction for looking repeatedly: an alpha-spending rule. Each of {result.looks} looks spends an equal "
-        f"share of {level:.3g}, shared by the spans that end at it and, by Holm's method, by the "
-        f"{len(result.charts)} charts; so any false alarm in {result.looks} looks has a chance of at most {level:.3g}."
+        f"share of {level:.3g}, shared by the spans that end at it and, by Holm's method, by {number} alerts; so any "
+        f"false alarm in {result.looks} looks has a chance of at most {level:.3g}."
     )
 
 
@@ -145,6 +208,11 @@ def notes(result: Monitored) -> list[str]:
     out = []
     if result.reference:
         out.append(f"Reference: {_named(list(result.reference))}.")
+    if any(not chart.alerting for chart in result.charts):
+        out.append(
+            "Alerts come from gaps within queries. The other charts are shown and tested, and give no alert, since "
+            "queries of other kinds move them too."
+        )
     looks = len({point.window for chart in result.charts for point in chart.points if point.role == LOOK})
     if looks > result.looks:
         out.append(f"{looks} looks so far: the stated chance of a false alarm holds for any {result.looks} in a row.")
@@ -160,7 +228,8 @@ def notes(result: Monitored) -> list[str]:
             out.append(f"{quoted(chart.a)} or {quoted(chart.b)} is absent in: {_named(absent)}.")
     closed = [chart for chart in result.charts if looks and not any(point.p == point.p for point in chart.points)]
     if closed:
-        out.append(f"Too few lists to test, ever: {'; '.join(title(chart) for chart in closed)}.")
+        named = "; ".join(title(chart) for chart in closed)
+        out.append(f"Never tested, for lack of lists that can be compared with the reference: {named}.")
     if state.cluster_names:
         out.append(
             f"Clusters: {', '.join(map(quoted, state.cluster_names))}; lists that share one may depend on each other."
@@ -217,9 +286,9 @@ def as_text(result: Monitored, heading: str) -> str:
 def cells(chart: Chart, point: Point, lists: dict[str, str]) -> tuple[str, ...]:
     """Write one window of a chart as a table's row."""
     values = [value_text(chart, value) for value in (point.value, point.low, point.high, point.expected)]
-    mark = "changed" if point.alert else "reference" if point.role == "reference" else ""
+    mark = "changed" if point.alert else "moved" if point.moved else "reference" if point.role == "reference" else ""
     tested = p_value(point.adjusted) if point.role == LOOK else ""
     return (name_cell(point.window, 24), lists[point.window], *values, tested, mark)
 
 
-__all__ = ["HEAD", "alert_sentence", "as_text", "cells", "conclusions", "notes", "title"]
+__all__ = ["HEAD", "alert_sentence", "as_text", "cells", "conclusions", "is_signed", "notes", "title"]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenrank.audits.method_words import made_facts
-from evenrank.monitoring.estimates import MEAN, POOLED, RATIO, WITHIN
+from evenrank.monitoring.estimates import POOLED, RATIO, WITHIN
+from evenrank.monitoring.rates import DIFFERENCE, MEAN, QUOTIENT
 from evenrank.monitoring.result import LOOK, REFERENCE, Chart, Monitored, Point
 from evenrank.monitoring.run import monitor
 from evenrank.monitoring.words import HEAD, alert_sentence, cells, conclusions, notes, title, value_text
@@ -20,13 +21,17 @@ from evenrank.wording import name_cell, tidy
 
 __all__ = ["Monitored", "monitor", "monitor_page"]
 MOST_NAMES = 6  # along the axis of time
-EVEN = {WITHIN: 0.0, POOLED: 0.0, RATIO: 1.0}
+EVEN = {WITHIN: 0.0, POOLED: 0.0, RATIO: 1.0, DIFFERENCE: 0.0, QUOTIENT: 1.0}
+SAME_MIX = "The dashed line is what the reference would give with the mix of lists of each window."
 READ = {
     WITHIN: "The dashed line is what the reference's lean would give in the lists of each window.",
     POOLED: "The dashed line is the reference's gap. Pooled gaps move with the mix of lists, and with the ranker.",
     RATIO: "The dashed line is the reference's ratio. Rates are pooled over lists, so their mix moves it too.",
-    MEAN: "The dashed line is the reference's mean.",
+    MEAN: SAME_MIX,
+    DIFFERENCE: SAME_MIX,
+    QUOTIENT: SAME_MIX,
 }
+SILENT = " This chart gives no alert: queries of other kinds move it too."
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,10 @@ def monitor_page(result: Monitored, heading: str = "Monitor", *, made: Mapping[s
         changed=len({point.window for _, point in result.alerts()}),
         said=said,
         notes=notes(result),
-        charts=[_parts(chart, lists) for chart in sorted(result.charts, key=lambda chart: not chart.alerts)],
+        charts=[
+            _parts(chart, lists)
+            for chart in sorted(result.charts, key=lambda chart: (not chart.alerts, not chart.alerting))
+        ],
         provenance=facts,
     )
 
@@ -107,7 +115,7 @@ def _parts(chart: Chart, lists: dict[str, str]) -> dict[str, Any]:
         "alerts": [alert_sentence(chart, point) for point in chart.alerts[-1:]],
         "number": len(chart.alerts),
         "drawing": _drawing(chart),
-        "read": READ[chart.question],
+        "read": READ[chart.question] + ("" if chart.alerting else SILENT),
         "table": Table(heading, [*HEAD[:-1], "note"], rows),
     }
 

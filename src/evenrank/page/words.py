@@ -44,7 +44,7 @@ def answer(curve: Curve) -> str:
         return f"{name}: the gap at {k} is {curve.violation[0]:.3f}; no strength lowers it without {_a(curve)}loss."
     before, after = curve.violation[0], curve.violation[curve.best]
     return (
-        f"{name}: the gap at {k} can fall {curve.max_reduction:.0%} ({before:.3f} → {after:.3f}) "
+        f"{name}: the gap at {k} can fall by {curve.max_reduction:.0%} ({before:.3f} → {after:.3f}) "
         f"with no {_significant(curve)}loss of {short_title(*MeasureAt.of(curve.quality_name))} "
         f"({curve.quality[0]:.3f} → {curve.quality[curve.best]:.3f}), at strength {curve.strengths[curve.best]:.3g}."
     )
@@ -136,7 +136,7 @@ def story(curve: Curve, rates: Rates, *, others: Sequence[Curve] = ()) -> Story:
     """
     method = spoken(curve.method) if others else ""
     quality = short_title(*MeasureAt.of(curve.quality_name))
-    gap, by = f"{spoken(curve.notion)} gap at {curve.k}", f"With {method}, the" if method else "The"
+    gap, by = f"{spoken(curve.notion)} gap at {curve.k}", f"With the {method} method, the" if method else "The"
     gap += _at_whose_expense(curve, rates)
     if np.isnan(curve.violation[0]) or np.isnan(curve.quality[0]):
         missing = "gap" if np.isnan(curve.violation[0]) else quality
@@ -178,11 +178,11 @@ def _answer(curve: Curve, gap: str, by: str, quality: str) -> str:
         return f"The {spoken(curve.notion)} gap at {curve.k} is 0: there is nothing to mitigate."
     if _falls_at_no_loss(curve):
         reduced = (
-            f"{by} {gap} can fall {percent(curve.max_reduction)} ({start:.3f} → {curve.violation[best]:.3f}) with no "
-            f"{_significant(curve)}loss of {quality} ({curve.quality[0]:.3f} → {curve.quality[best]:.3f}); "
+            f"{by} {gap} can fall by {percent(curve.max_reduction)} ({start:.3f} → {curve.violation[best]:.3f}) with "
+            f"no {_significant(curve)}loss of {quality} ({curve.quality[0]:.3f} → {curve.quality[best]:.3f}); "
         )
         if step is None:
-            return reduced + "no strength tried brings it further down."
+            return reduced + "no strength that was tried lowers it further."
         return (
             f"{reduced}beyond that, going down to {curve.violation[step]:.3f} costs {_loss(curve, step)} of {quality}."
         )

@@ -148,7 +148,12 @@ def kept_start(state: Mapping[str, Any]) -> tuple[dict[Any, float], dict[Any, fl
     """Read from a controller's state what `warm_start` gave it."""
     if state["controller"] not in range(1, VERSION + 1):
         raise DataError(f"this state is of version {state['controller']!r}; this evenrank knows 1 to {VERSION}.")
+    for name in ("notion", "gain", *(("k",) if state["value"] == "topk" else ())):
+        if state[name] is None:  # it would become the default
+            raise DataError(f"the state of this FairController lacks its {name}. Keep what state() gave.")
     start, offsets = ({label: float(number) for label, number in state[name]} for name in ("start", "offsets"))
+    for label, number in (*start.items(), *offsets.items()):
+        check_number(number, f"the start of group {label!r}")
     fits = state["chances"] or []
     if state["controller"] == 1 and fits:
         fits = [[None, *fits]]

@@ -13,6 +13,7 @@ from evenrank.ranking import Ranking
 
 # A crossing is known up to this much of the scores that cross; scores nearer than that may count as tied.
 BLUR = 16 * np.finfo(np.float64).eps
+DIGITS, DECIMALS = 53, 6  # binary, of a float; and decimals of scores that people write
 FLOATS = np.finfo(np.float64).max / 4  # no crossing is further away, so that sums stay finite
 
 
@@ -55,6 +56,24 @@ class TopRows:
     def whole(self) -> bool:
         """Whether all rows are in every top k."""
         return bool(np.bincount(self.query).max(initial=0) <= self.ks[0])
+
+    @cached_property
+    def on_grid(self) -> bool:
+        """Whether a tie that an offset makes stays one, after the next offset and on every processor.
+
+        It does where sums carry no rounding (all scores are whole multiples of one power of two), and where rounding
+        stays within what counts as tied (they are decimals of few places). Other scores meet in single points only.
+        """
+        moving = self.group >= 0
+        size = np.abs(self.score)
+        near = size[moving | (size <= size[moving].max(initial=0.0) + self.limit)]  # the others are sentinels
+        if (np.round(near, DECIMALS) == near).all():
+            return True
+        mantissa, exponent = np.frexp(near[near > 0])
+        whole = (mantissa * 2.0**DIGITS).astype(np.int64)
+        last = np.frexp((whole & -whole).astype(np.float64))[1] - 1  # the place of the last digit that is not 0
+        finest = int((exponent - DIGITS + last).min(initial=0))
+        return bool(int(np.frexp(4 * self.limit + near.max(initial=0.0))[1]) - finest < DIGITS)
 
     def adjusted(self, offsets: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add each group's offset, (groups,), to its rows' scores."""

@@ -16,11 +16,12 @@ from evenrank.ranking import strict_places
 from evenrank.rerankers.base import one_column
 from evenrank.rerankers.exposure_lists import ListDraws, TwoGroupLists, in_proportion
 from evenrank.rerankers.exposure_program import Mixture, Program, solve
-from evenrank.rerankers.permutohedron import place_weights
+from evenrank.rerankers.permutohedron import decompose, place_weights, snapped
 from evenrank.row_checks import LARGEST, as_array, as_floats
 
 Floats = NDArray[np.float64]
 CONSTRAINTS = ("parity", "disparate_treatment", "disparate_impact", "individual")
+LEAST = 1e-12  # a chance below this is rounding
 OTHER_NAMES = {"demographic_parity": "parity"}
 
 
@@ -320,9 +321,12 @@ class ExposureRanker:
             program = Program(merit[rows], value[rows], code[rows], weights[: ptr[at + 1] - ptr[at]])
             by_merit = program.best(np.zeros(program.n_groups))
             mixture = solve(program, float(self._slack(np.ptp(program.result(by_merit)[1]))))
-            place = np.argsort(mixture.rankings, axis=1).T
-            result = (mixture.probabilities[None], np.array([mixture.slack]), np.array([mixture.feasible]))
-            draws.put(np.array([at]), place, *result)
+            # The exposures are unique, the rankings that give them are not: these hang on the exposures alone.
+            exposure = program.weights[np.argsort(mixture.rankings, axis=1)].T @ mixture.probabilities
+            place, chance = decompose(snapped(exposure)[None], program.weights)
+            used = chance[:, 0] > LEAST
+            result = (chance[used].T / chance[used].sum(), np.array([mixture.slack]), np.array([mixture.feasible]))
+            draws.put(np.array([at]), place[used, 0].T, *result)
         return draws
 
     def _slack(self, apart: Any) -> Any:

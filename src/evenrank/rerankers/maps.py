@@ -16,6 +16,7 @@ from evenrank.rerankers.scored_lists import ScoredLists
 
 Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 # A map is kept by at most so many points.
+LIFT = 2.0**512
 MOST_POINTS = 10_000
 
 
@@ -146,7 +147,9 @@ def apply_map(points: Points, score: NDArray[np.float64], keeps_distance: bool) 
         (n,).
     """
     x, y = points
-    inside = np.interp(score, x, y)
+    lift = LIFT if max(abs(x[0]), abs(x[-1])) < 1 / LIFT else 1.0  # slopes between points so near would overflow
+    with np.errstate(over="ignore"):
+        inside = np.interp(score * lift, x * lift, y)
     if keeps_distance:
         inside += np.minimum(score - x[0], 0) + np.maximum(score - x[-1], 0)
     return np.asarray(inside)

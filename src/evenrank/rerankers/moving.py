@@ -106,7 +106,7 @@ class TopLists:
                 out += weight * np.abs(sums[a] / total[a] - sums[b] / total[b])
         return out
 
-    def best_move(self, moving: NDArray[np.bool_], offsets: NDArray[np.float64]) -> Move:
+    def best_move(self, moving: NDArray[np.bool_], offsets: NDArray[np.float64], *, ties: bool = False) -> Move:
         """Find the smallest number that makes Γ smallest when it is added to some groups' offsets.
 
         Parameters
@@ -115,6 +115,8 @@ class TopLists:
             Which groups move, (groups,).
         offsets : ndarray
             The offsets so far, (groups,).
+        ties : bool
+            Whether a single number at which rows tie may be chosen of more than two groups' real-valued scores.
 
         Returns
         -------
@@ -125,6 +127,9 @@ class TopLists:
         if self.rows.whole or stay.gamma <= SAME:
             return stay
         states, doubtful = self._states(self.rows.crossings(moving, offsets))
+        if len(moving) > 2 and not (ties or self.rows.on_grid):
+            # The next move would carry a tie along, and its last digits would decide whether it stays one.
+            states, doubtful = states.ranges(), doubtful.sorted(0)
         many = RANKED // len(self.rows.score) if len(moving) == 2 else 0
         if self.rows.crisp:
             best = _smallest(states, stay, self.rows.step)
@@ -192,6 +197,11 @@ class _States:
     def joined(self, other: _States) -> _States:
         pairs = ((self.low, other.low), (self.high, other.high), (self.gamma, other.gamma))
         return _States(*(np.concatenate(pair) for pair in pairs))
+
+    def ranges(self) -> _States:
+        """Those that leave a choice, without the single numbers at which rows tie."""
+        wide = self.low < self.high
+        return _States(self.low[wide], self.high[wide], self.gamma[wide])
 
     def within(self, limit: float) -> _States:
         """Those that can be reached."""

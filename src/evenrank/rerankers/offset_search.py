@@ -44,7 +44,18 @@ def search(lists: TopLists, start: NDArray[np.float64], movable: NDArray[np.bool
     changes = [float(np.abs(end - start).sum()) for end in ends]
     best = min(gammas)
     chosen = min((change, number) for number, change in enumerate(changes) if gammas[number] <= best + SAME)[1]
-    return ends[chosen]
+    if lists.rows.on_grid:
+        return ends[chosen]
+    return _last_move(lists, ends[chosen], [*singles, movable, *pairs])
+
+
+def _last_move(lists: TopLists, offsets: NDArray[np.float64], moves: list[NDArray[np.bool_]]) -> NDArray[np.float64]:
+    """The best single move that may end in a tie, which no further move carries along."""
+    found = [lists.best_move(moving, offsets, ties=True) for moving in moves]
+    least = min(move.gamma for move in found)
+    near = [(abs(move.by), number) for number, move in enumerate(found) if move.gamma <= least + SAME]
+    chosen = min(near)[1]
+    return offsets + np.where(moves[chosen], found[chosen].by, 0.0)
 
 
 def _descend(
@@ -83,4 +94,6 @@ def _aligned(lists: TopLists, start: NDArray[np.float64], movable: NDArray[np.bo
     for code in np.flatnonzero(movable):
         mine = rows.score[rows.group == code]
         offsets[code] = held - 2 * np.median(mine / 2) if len(mine) else start[code]
+        if len(mine) and not rows.on_grid:
+            offsets[code] += rows.step / (np.pi + code)  # the two medians themselves are not to tie
     return offsets

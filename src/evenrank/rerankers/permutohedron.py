@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+FULL = 1e-11  # of the sum of weights: a prefix that lacks less than this has all it can have
 ROUNDING = 1e-12  # of the largest weight: less than this is no difference
 
 
@@ -66,8 +67,8 @@ def decompose(exposure: Floats, weights: Floats) -> tuple[Ints, Floats]:
     """
     rest, left = exposure.astype(float), np.ones(len(exposure))
     before = np.cumsum(weights)
-    block = np.zeros(exposure.shape, np.int64)  # the first of the places that an item shares with others
     every = np.arange(exposure.shape[1])
+    block = _full_from_the_start(rest, before)  # the first of the places that an item shares with others
     places, chances = [], []
     active = np.arange(len(exposure))
     while len(active):
@@ -97,6 +98,28 @@ def decompose(exposure: Floats, weights: Floats) -> tuple[Ints, Floats]:
         rest[active], block[active] = own, shared
         active = active[~ends]
     return np.array(places), np.array(chances)
+
+
+def _full_from_the_start(exposure: Floats, before: Floats) -> Ints:
+    """The first of the places that an item shares with others, (lists, n): prefixes that have all they can stay so."""
+    order = np.argsort(-exposure, axis=1, kind="stable")
+    room = before - np.cumsum(np.take_along_axis(exposure, order, 1), axis=1)
+    full = np.hstack([np.ones((len(exposure), 1), bool), room[:, :-1] <= FULL * before[-1]])
+    starts = np.maximum.accumulate(np.where(full, np.arange(exposure.shape[1]), 0), axis=1)
+    block = np.empty_like(starts)
+    np.put_along_axis(block, order, starts, 1)
+    return block
+
+
+def snapped(exposure: Floats) -> Floats:
+    """Make exposures, (n,), that differ by rounding equal, so that no last digit decides which of them comes first."""
+    order = np.argsort(-exposure, kind="stable")
+    falling = exposure[order]
+    starts = np.flatnonzero(np.append(True, falling[:-1] - falling[1:] > FULL))
+    sizes = np.diff(np.append(starts, len(falling)))
+    out = np.empty_like(falling)
+    out[order] = np.repeat(np.add.reduceat(falling, starts) / sizes, sizes)
+    return out
 
 
 def _farthest(

@@ -108,6 +108,7 @@ class QuantileBarycentre(MapReranker):
         QuantileBarycentre
             The re-ranker itself.
         """
+        self._need_groups(data, 2)
         self._check_theta(data.group_names)
         by_group, lists = self._start_fit(scores, data)
         # Sums of the scores' distances from the median lose fewer digits than sums of the scores.

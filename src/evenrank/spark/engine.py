@@ -12,6 +12,8 @@ from evenrank.errors import ConfigError, DataError, one_line
 from evenrank.extras import require
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
+PARTITIONS = "spark.sql.shuffle.partitions"
+PARTITION_BYTES = 1 << 25  # of files, which are several times as large in memory
 PLAIN = {"string": "text", "double": "double", "float": "float", "boolean": "boolean"}
 
 
@@ -37,6 +39,21 @@ def session_for(master: str) -> Iterator[Any]:
         yield session
     finally:
         session.stop()
+
+
+def fit_partitions(session: Any, size: int) -> None:
+    """Cut rows that move between workers by their size, unless Spark's settings say how.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+        A session that `session_for` made.
+    size : int
+        The bytes of the files. Spark's 200 partitions take minutes where there is little in them.
+    """
+    if not session.sparkContext.getConf().contains(PARTITIONS):
+        wanted = max(session.sparkContext.defaultParallelism, -(-size // PARTITION_BYTES))
+        session.conf.set(PARTITIONS, str(wanted))
 
 
 class SparkEngine:
@@ -76,10 +93,11 @@ class SparkEngine:
         from pyspark.errors import PySparkException
 
         try:
-            for name in self._views:
-                self._session.catalog.dropTempView(name)
-            for table in self._kept:
+            # Spark Connect looks up the views of a table once more to forget it, so views go last.
+            for table in reversed(self._kept):
                 table.unpersist()
+            for name in reversed(self._views):
+                self._session.catalog.dropTempView(name)
         except (PySparkException, OSError):
             if error is None:
                 raise

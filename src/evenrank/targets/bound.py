@@ -16,7 +16,8 @@ BLOCK = 1 << 14  # numbers that are worked on together
 def sigmoid_slope(scores: NDArray[Any]) -> NDArray[Any]:
     """Compute the derivative of the sigmoid."""
     small = np.exp(-np.abs(scores))
-    return np.asarray(small / (1 + small) ** 2)
+    larger = 1 / (1 + small)
+    return np.asarray(larger * (small * larger))
 
 
 class BoundTarget:
@@ -44,17 +45,23 @@ class BoundTarget:
 
 def sigmoid_and_slope(scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Compute the sigmoid and its derivative without overflow, from one exponential."""
+    if scores.size <= BLOCK:
+        return _sigmoid_and_slope(scores)
     value, slope = np.empty_like(scores), np.empty_like(scores)
     # Few rows at a time stay in the processor's cache; long temporaries would cost more than the arithmetic.
     step = max(1, BLOCK // max(1, scores[:1].size))
     for start in range(0, len(scores), step):
-        part = scores[start : start + step]
-        small = np.abs(part)
-        np.exp(np.negative(small, out=small), out=small)
-        whole = 1 + small
-        np.divide(np.where(part >= 0, np.asarray(1, small.dtype), small), whole, out=value[start : start + step])
-        np.divide(small, np.multiply(whole, whole, out=whole), out=slope[start : start + step])
+        part = slice(start, start + step)
+        value[part], slope[part] = _sigmoid_and_slope(scores[part])
     return value, slope
+
+
+def _sigmoid_and_slope(scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    small = np.abs(scores)
+    np.exp(np.negative(small, out=small), out=small)
+    larger = 1 / (1 + small)  # the sigmoid of the score's size
+    small *= larger
+    return np.where(scores >= 0, larger, small), np.multiply(larger, small, out=larger)
 
 
 class Rowwise(BoundTarget):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from evenrank.targets.bound import BoundTarget, sigmoid_and_slope, sigmoid_slope
 CHUNK = 1 << 17  # elements of the largest temporary; lists of one length are worked on together
 KEPT = 1 << 22  # numbers that are kept between a value and its slope; with more they are computed again
 LAPLACE = np.pi / np.sqrt(6)  # Laplace's distribution of this scale varies as much as the logistic one of scale 1
+SHORT = 24  # lists up to this length are summed by a product with a table of ones, which takes less time
 FAR = 600.0  # exponents that floating point holds
 LOG_2 = np.log(2)
 Lists = NDArray[Any]  # (m, L): m lists of L scores
@@ -25,7 +27,7 @@ class Listwise(BoundTarget):
     def __init__(self, query_ptr: NDArray[np.int64], temperature: float, floor: float, longer_than: int = 1) -> None:
         self.temperature = temperature
         self.floor = floor
-        lengths = np.diff(query_ptr)
+        lengths = query_ptr[1:] - query_ptr[:-1]
         self._blocks: list[tuple[int, Any]] = []
         self._size = 0
         same = len(lengths) > 0 and bool((lengths == lengths[0]).all())  # as in most batches, which are many
@@ -41,10 +43,15 @@ class Listwise(BoundTarget):
                 if part[-1] - part[0] != (len(part) - 1) * length:
                     rows = (part[:, None] + np.arange(length)).ravel()
                 self._blocks.append((length, rows))
+        # The length of all lists where they are one block, as in most batches: nothing needs to be put together.
+        self._whole = self._blocks[0][0] if same and len(self._blocks) == 1 else 0
 
     def at(self, scores: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
         if self._size * (1 if scores.ndim == 1 else scores.shape[1]) > KEPT:
             return super().at(scores)
+        if self._whole and scores.ndim == 1:
+            of_lists, back = self._list_at(scores.reshape(-1, self._whole))
+            return of_lists.reshape(-1), lambda slope: back(slope.reshape(-1, self._whole)).reshape(-1)
         value = np.ones_like(scores)
         backs = []
         for rows, (lists,) in self._lists(scores):
@@ -110,6 +117,11 @@ def _sum(lists: Lists) -> Lists:
     return np.asarray(np.add.reduce(lists, axis=1, keepdims=True))
 
 
+def _products(lists: Lists, others: Lists) -> Lists:
+    """The sum of each list's products, (m, 1)."""
+    return np.asarray(np.einsum("ij,ij->i", lists, others)[:, None])
+
+
 def _centred(lists: Lists, floor: float) -> tuple[Lists, Lists, NDArray[np.bool_] | None]:
     """Scores less their list's mean, the spread √(variance + floor²), and where the spread is 0 (it is given as 1).
 
@@ -120,12 +132,12 @@ def _centred(lists: Lists, floor: float) -> tuple[Lists, Lists, NDArray[np.bool_
     length = lists.shape[1]
     mean = _sum(lists) / length
     centred = lists - mean
-    variance = np.einsum("ij,ij->i", centred, centred)[:, None] / length
+    variance = _products(centred, centred) / length
     spread, equal = np.sqrt(variance), None
-    # No score is further from its list's mean than the widest spread allows, so that usual lists are seen to differ
-    # without looking closer.
-    low, high, level = float(variance.min()), float(variance.max()), max(float(mean.max()), -float(mean.min()))
-    usual = least < low and high < 1 / least and low**0.5 > 2 * tolerance * (level + (length * high) ** 0.5)
+    # Usual lists are seen to differ without looking closer: their least spread is beyond the rounding of any score.
+    low, high = float(np.minimum.reduce(variance, axis=None)), float(np.maximum.reduce(variance, axis=None))
+    highest = float(np.maximum.reduce(np.abs(lists), axis=None))
+    usual = least < low and high < 1 / least and low**0.5 > 2 * tolerance * highest
     if not usual:
         largest = np.maximum.reduce(np.abs(centred), axis=1, keepdims=True)
         equal = largest <= tolerance * np.maximum.reduce(np.abs(lists), axis=1, keepdims=True)
@@ -140,11 +152,6 @@ def _centred(lists: Lists, floor: float) -> tuple[Lists, Lists, NDArray[np.bool_
 def _unless(equal: NDArray[np.bool_] | None, value: Any, otherwise: Lists) -> Lists:
     """``value`` in lists of equal scores."""
     return otherwise if equal is None else np.where(equal, np.asarray(value, otherwise.dtype), otherwise)
-
-
-def _through_spread(centred: Lists, spread: Lists, slope: Lists) -> Lists:
-    """Turn a slope in the spread, (m, 1), into one in the scores."""
-    return np.asarray(slope / centred.shape[1] * (centred / spread))
 
 
 class SoftTopK(Listwise):
@@ -166,16 +173,20 @@ class SoftTopK(Listwise):
         inside, steep = sigmoid_and_slope(place)
 
         def pull_back(slope: Lists) -> Lists:
-            on_place = slope * steep
-            total = _sum(on_place)
-            out = on_place - centred * (_sum(on_place * place) * self.temperature / (spread * lists.shape[1]))
-            for threshold in (last, following):
-                at = centred == threshold
-                if np.count_nonzero(at) == len(lists):
-                    out[at] -= total[:, 0] / 2
-                else:  # scores tied at the threshold share in moving it
-                    out -= total / (2 * _sum(at).astype(lists.dtype)) * at
-            return _unless(equal, 0, out / (self.temperature * spread))
+            out = slope * steep
+            half = _sum(out) / 2
+            drawn = _products(out, place)
+            drawn *= self.temperature / lists.shape[1]
+            drawn /= spread
+            out -= centred * drawn
+            at, beside = centred == last, centred == following
+            if np.count_nonzero(at) == len(lists) == np.count_nonzero(beside):
+                out -= half * (at | beside)
+            else:  # scores tied at a threshold share in moving it
+                for tied in (at, beside):
+                    out -= half / _sum(tied).astype(lists.dtype) * tied
+            out /= self.temperature * spread
+            return _unless(equal, 0, out)
 
         # Equal scores are in random order, where each item is in the top k with probability k / length.
         return _unless(equal, self.k / lists.shape[1], inside), pull_back
@@ -206,10 +217,17 @@ class SoftExposure(Listwise):
         def pull_back(slope: Lists) -> Lists:
             on_rank = ranks.sort(slope) * steep
             lower, upper = ranks.fading(on_rank)
-            on_place = (lower + upper) / 2 - on_rank * ranks.others
-            moved = np.einsum("ij,ij->i", on_place, ranks.place)[:, None]
-            out = ranks.unsort(on_place) / ranks.width
-            return _unless(ranks.equal, 0, out - _through_spread(ranks.centred, ranks.spread, moved / ranks.spread))
+            lower += upper
+            lower /= 2
+            on_place = np.subtract(lower, on_rank * ranks.others, out=lower)
+            # A wider spread moves every place: what that does is shared out over the scores that make the spread.
+            drawn = _products(on_place, ranks.place)
+            drawn *= LAPLACE * self.temperature / lists.shape[1]
+            drawn /= ranks.spread
+            out = ranks.unsort(on_place)
+            out -= ranks.centred * drawn
+            out /= ranks.width
+            return _unless(ranks.equal, 0, out)
 
         return ranks.unsort(value), pull_back
 
@@ -223,6 +241,34 @@ class SoftExposure(Listwise):
         steep, bent = 2 * np.abs(first * on_rank), 2 * np.abs(second * on_rank**2 + first * twist)
         parts = ranks.unsort(steep) / ranks.width, ranks.unsort(bent) / ranks.width**2
         return _unless(ranks.equal, 0, parts[0]), _unless(ranks.equal, 0, parts[1])
+
+
+@lru_cache(maxsize=64)
+def _first_places(lists: int, length: int) -> NDArray[np.int64]:
+    return np.arange(0, lists * length, length)[:, None]
+
+
+@lru_cache(maxsize=64)
+def _falling(length: int) -> NDArray[np.float64]:
+    return np.arange(length, 0.0, -1.0)
+
+
+@lru_cache(maxsize=SHORT)
+def _triangles(length: int) -> tuple[Lists, Lists]:
+    ones = np.ones((length, length))
+    return np.triu(ones, 1), np.tril(ones, -1)
+
+
+def _sums_beside(rising: Lists, falling: Lists) -> tuple[Lists, Lists]:
+    """The sum of the first lists' items before each place, and of the second ones' items after it."""
+    length = rising.shape[1]
+    if length <= SHORT:
+        before, after = _triangles(length)
+        return rising @ before, falling @ after
+    lower, upper = np.zeros_like(rising), np.zeros_like(falling)
+    np.cumsum(rising[:, :-1], axis=1, out=lower[:, 1:])
+    np.cumsum(falling[:, :0:-1], axis=1, out=upper[:, -2::-1])
+    return lower, upper
 
 
 class _Ranks:
@@ -245,13 +291,16 @@ class _Ranks:
         length = lists.shape[1]
         self._dtype = lists.dtype
         self._at = np.argsort(place, axis=1, kind="stable")
-        self._at += np.arange(0, place.size, length)[:, None]
+        self._at += _first_places(len(lists), length)
         self.place = self.sort(place)
         self._apart = float((self.place[:, -1] - self.place[:, 0]).max())
         self._up: Any = np.exp(self.place) if self._apart < FAR else None
+        self._down: Any = None if self._up is None else 1 / self._up
         lower, upper = self.fading(None)
-        self.twist = (lower - upper) / 2
-        self.rank = np.arange(length, 0.0, -1.0) + self.twist
+        lower -= upper
+        lower /= 2
+        self.twist = lower
+        self.rank = _falling(length) + self.twist
         self.others = self.twist + upper
 
     def sort(self, lists: Lists) -> Lists:
@@ -266,13 +315,13 @@ class _Ranks:
 
     def fading(self, weight: Lists | None) -> tuple[Lists, Lists]:
         """Σ of the weights (1 for None) of lower and of higher items, each times e^−(distance in widths)."""
-        lower, upper = np.zeros_like(self.place), np.zeros_like(self.place)
         if self._up is not None:
-            down = 1 / self._up
-            rising, falling = (self._up, down) if weight is None else (weight * self._up, weight * down)
-            np.cumsum(rising[:, :-1], axis=1, out=lower[:, 1:])
-            np.cumsum(falling[:, :0:-1], axis=1, out=upper[:, -2::-1])
-            return lower * down, upper * self._up
+            rising, falling = (self._up, self._down) if weight is None else (weight * self._up, weight * self._down)
+            lower, upper = _sums_beside(rising, falling)
+            lower *= self._down
+            upper *= self._up
+            return lower, upper
+        lower, upper = np.zeros_like(self.place), np.zeros_like(self.place)
         # Numbers beyond the range of floating point: item by item, for all lists together.
         fade = np.exp(-np.diff(self.place, axis=1))
         own = np.ones_like(self.place) if weight is None else weight

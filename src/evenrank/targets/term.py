@@ -90,7 +90,7 @@ class FairnessTerm:
         return np.asarray((self.contrast.cells.T @ on_cells) * first + bent).astype(scores.dtype, copy=False)
 
     def _value(self, gaps: NDArray[Any]) -> NDArray[Any]:
-        return self.contrast.pairs.value(np.hypot(gaps, self.smoothing) - self.smoothing)
+        return self.contrast.pairs.value(np.hypot(gaps, self.smoothing) - self.smoothing if self.smoothing else gaps)
 
     def _slope(self, gaps: NDArray[Any]) -> NDArray[Any]:
         slope = self.contrast.pairs.slope(gaps)

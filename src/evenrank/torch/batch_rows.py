@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenrank.contrasts import Contrast, PooledContrast
-from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.extras import require
 from evenrank.notions import NOTIONS, Cells, Notion
@@ -16,10 +17,51 @@ from evenrank.torch.losses import Tensor
 torch: Any = require("torch")
 
 
-def pooled(notion: Notion, data: RankingData, across: str) -> Contrast:
-    """Make the pooled contrast of a batch; without a table of rows where no row is in two strata."""
+@dataclass
+class BatchRows:
+    """What the named notions look at, of a batch; a `RankingData` holds more, and takes longer to make."""
+
+    relevance: NDArray[Any]
+    group: NDArray[Any]
+    n_groups: int
+    relevance_threshold: float
+    sample_weight: NDArray[np.float64] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.relevance)
+
+    @property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Relevance at or above the threshold, (n,)."""
+        return np.asarray(self.relevance >= self.relevance_threshold)
+
+
+def is_named(notion: Notion) -> bool:
+    """Whether a notion is one of ours, which looks at relevance alone."""
+    return NOTIONS.get(notion.name) is notion
+
+
+def pooled(notion: Notion, data: Any, across: str) -> Contrast:
+    """Make the pooled contrast of a batch; without a table of rows where no row is in two strata.
+
+    Parameters
+    ----------
+    notion : Notion
+        The notion.
+    data : RankingData or BatchRows
+        The rows; of a notion that is not one of ours, a `RankingData`.
+    across : str
+        How several pairs of groups are combined.
+
+    Returns
+    -------
+    Contrast
+        The contrast.
+    """
     strata = notion.masks(data)
-    if NOTIONS.get(notion.name) is not notion:
+    if not is_named(notion):
         cells = Cells.of(notion, data)  # which checks masks of the user's own
         strata = list(cells.strata)
         if (cells.strata.sum(axis=0) > 1).any():
@@ -30,7 +72,7 @@ def pooled(notion: Notion, data: RankingData, across: str) -> Contrast:
     cell: Any = nowhere
     for number in reversed(range(len(strata))):
         inside = strata[number] & known
-        if number == 0 and inside.all():
+        if len(strata) == 1 and bool(np.logical_and.reduce(inside)):
             cell = data.group
         else:
             cell = np.where(inside, data.group + number * groups if number else data.group, cell)

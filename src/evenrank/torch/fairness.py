@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from evenrank.labels import group_rows
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.row_checks import unmasked
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
-from evenrank.torch.batch_rows import pooled, unpadded
+from evenrank.torch.batch_rows import BatchRows, is_named, pooled, unpadded
 from evenrank.torch.losses import Tensor, check_rows
 from evenrank.torch.running_means import Averaged, Memory
 
@@ -145,55 +145,61 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         check_rows(scores, relevance=relevance, group=group, qid=qid, sample_weight=sample_weight)
         if not len(scores):
             return scores.sum(dim=0)
-        numbers = scores.detach().to("cpu", torch.float64).numpy()
-        low = float(numbers.min())
+        numbers = _numpy(scores).astype(np.float64)
+        low, high = float(np.minimum.reduce(numbers, axis=None)), float(np.maximum.reduce(numbers, axis=None))
         # Half precision reaches −∞ on its own.
         if low <= PADDING and (low > -np.inf or scores.dtype in (torch.float32, torch.float64)):
             raise DataError(
                 f"scores must be those of items; {low:g} looks like padding. Leave padded places out, or pass lists "
                 "(B, L) with mask=."
             )
-        if not (np.isfinite(low) and np.isfinite(numbers.max())):
+        if not (math.isfinite(low) and math.isfinite(high)):
             # A step that overflowed: the loss is NaN too, and a gradient scaler skips the step.
             return (scores * torch.nan).sum(dim=0)
-        order, data = self._batch(_numpy(relevance), _codes(_numpy(group)), None if qid is None else _numpy(qid))
-        if sample_weight is not None:
-            weight = _numpy(sample_weight).astype(np.float64)
-            data = replace(data, sample_weight=weight if order is None else weight[order])
+        order, ptr, ids = None, np.array([0, len(numbers)]), np.zeros(1, np.int64)
+        if self._by_query and qid is not None:
+            order, ptr, ids = group_rows(_numpy(qid))
+        in_order: Any = slice(None) if order is None else order
         notion = self.notion
         if strata is not None:
-            masks = np.asarray(unmasked(strata, "strata"), bool)
-            notion = Notion(notion.name, lambda _: list(masks if order is None else masks[:, order]))
-        value, gradient = self._term(notion, data).value_and_gradient(numbers if order is None else numbers[order])
+            masks = np.asarray(unmasked(strata, "strata"), bool)[:, in_order]
+            notion = Notion(notion.name, lambda _: list(masks))
+        weight = None if sample_weight is None else _numpy(sample_weight).astype(np.float64)[in_order]
+        columns = (_numpy(relevance)[in_order], _codes(_numpy(group))[in_order], weight)
+        term = self._term(notion, self._rows(notion, *columns, ptr, ids), ptr)
+        value, gradient = term.value_and_gradient(numbers[in_order])
         if order is not None:
             stored, gradient = gradient, np.empty_like(gradient)
             gradient[order] = stored
-        return _Known.apply(scores, torch.as_tensor(value).to(scores), torch.from_numpy(gradient).to(scores))
+        return _Known.apply(scores, *(_tensor(each, scores) for each in (value, gradient)))
 
-    def _batch(
-        self, relevance: NDArray[Any], group: NDArray[Any], qid: NDArray[Any] | None
-    ) -> tuple[NDArray[np.int64] | None, RankingData]:
-        """The rows as data without features, and the order they were brought into."""
-        n = len(relevance)
-        order, ptr, ids = None, np.array([0, n]), np.zeros(1, np.int64)
-        if self._by_query and qid is not None:
-            order, ptr, ids = group_rows(qid)
-        if order is not None:
-            relevance, group = relevance[order], group[order]
-        highest = int(group.max(initial=1))
-        return order, RankingData(
-            features=np.empty((n, 0)),
+    def _rows(
+        self,
+        notion: Notion,
+        relevance: NDArray[Any],
+        group: NDArray[Any],
+        weight: NDArray[np.float64] | None,
+        ptr: NDArray[np.int64],
+        ids: NDArray[Any],
+    ) -> BatchRows | RankingData:
+        """The rows as the notion needs them."""
+        groups = max(int(np.maximum.reduce(group)) + 1, 2, self._memory.groups)
+        if self.scope == "amortized" and is_named(notion):
+            return BatchRows(relevance, group, groups, self.relevance_threshold, weight)
+        return RankingData(
+            features=np.empty((len(relevance), 0)),
             relevance=relevance,
             group=group,
             query_ptr=ptr,
             query_ids=ids,
             item_ids=None,
             feature_names=(),
-            group_names=tuple(range(max(highest + 1, self._memory.groups))),
+            group_names=tuple(range(groups)),
             relevance_threshold=self.relevance_threshold,
+            sample_weight=weight,
         )
 
-    def _term(self, notion: Notion, data: RankingData) -> FairnessTerm:
+    def _term(self, notion: Notion, data: Any, ptr: NDArray[np.int64]) -> FairnessTerm:
         if self.scope == "per_query":
             contrast = Cells.of(notion, data).contrast(
                 unit=data.query_of_row, n_units=data.n_queries, across=self.across
@@ -204,7 +210,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             contrast = Averaged(contrast, self._memory)
         target = TARGETS[self.target]
         temperature = (target.temperature or 1.0) if self.temperature is None else float(self.temperature)
-        bound = target.bind(data.query_ptr, self.k, temperature, 0.0)
+        bound = target.bind(ptr, self.k, temperature, 0.0)
         by_model = np.ndim(self.smoothing) > 0
         return (
             SmoothedByModel(contrast, bound, self.smoothing)
@@ -222,6 +228,9 @@ class SmoothedByModel(FairnessTerm):
         super().__init__(contrast, target)
         self.smoothing = np.asarray(smoothing, np.float64)
 
+    def _value(self, gaps: NDArray[Any]) -> NDArray[Any]:
+        return self.contrast.pairs.value(np.hypot(gaps, self.smoothing) - self.smoothing)
+
     def _slope(self, gaps: NDArray[Any]) -> NDArray[Any]:
         size = np.hypot(gaps, self.smoothing)
         ratio = np.divide(np.abs(gaps), size, out=np.zeros_like(size), where=size > 0)
@@ -229,23 +238,39 @@ class SmoothedByModel(FairnessTerm):
 
 
 class _Known(torch.autograd.Function):  # type: ignore[misc]
-    """A value that is computed together with its gradient."""
+    """A value that is computed together with its gradient, which is not differentiated again."""
 
     @staticmethod
     def forward(context: Any, scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
-        context.save_for_backward(gradient)
+        context.gradient = gradient
         return value
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(context: Any, above: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = context.saved_tensors
-        return above * gradient, None, None
+        # What refuses a second derivative takes as long as all the rest, so it is there only where one may follow.
+        return _scaled_once(context, above) if torch.is_grad_enabled() else _scaled(context, above)
+
+
+def _scaled(context: Any, above: Tensor) -> tuple[Tensor, None, None]:
+    return above * context.gradient, None, None
+
+
+_scaled_once = torch.autograd.function.once_differentiable(_scaled)
 
 
 def _numpy(values: Tensor) -> NDArray[Any]:
-    tensor = values.detach().cpu()
-    return np.asarray((tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy())
+    tensor = values.detach() if values.requires_grad else values
+    if not tensor.is_cpu or tensor.dtype in (torch.bfloat16, torch.float16):
+        tensor = tensor.to("cpu", torch.float32 if tensor.dtype in (torch.bfloat16, torch.float16) else None)
+    return np.asarray(tensor.numpy())
+
+
+def _tensor(values: NDArray[Any], like: Tensor) -> Tensor:
+    """The tensor of these numbers in another's type and place."""
+    if like.dtype == torch.float32:
+        values = values.astype(np.float32)  # for less than torch takes
+    tensor = torch.from_numpy(values)
+    return tensor if tensor.dtype == like.dtype and like.is_cpu else tensor.to(like)
 
 
 def _codes(group: NDArray[Any]) -> NDArray[Any]:

@@ -268,8 +268,8 @@ def _tests(audit: BiasAudit) -> list[str]:
         )
     if any(row.beyond_two and (row.fisher_p or 0.0) > 1 - audit.confidence for row in rows):
         sentences.append(
-            f"Where a difference is more than {MANY_DEVIATIONS:g} standard deviations and Fisher's p is not small, the "
-            "numbers are small: then Fisher's test, which is exact, is the one to go by."
+            f"Where a difference is more than {MANY_DEVIATIONS:g} standard deviations and Fisher's p is above "
+            f"{1 - audit.confidence:.2g}, Fisher's test, which is exact, is the one to go by."
         )
     if any(row.selected != round(row.selected) for row in rows):
         sentences.append("Fisher's test takes the counts that are not whole to the nearest whole number.")
