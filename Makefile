@@ -115,7 +115,7 @@ $(VENV)/.extras: $(VENV)/.dev constraints-extras.txt
 	touch $@
 
 $(VENV)/.spark: $(VENV)/.dev constraints-extras.txt
-	$(PIP) --constraint constraints-extras.txt --editable '.[duckdb,spark]'
+	$(PIP) --constraint constraints-extras.txt --editable '.[duckdb,spark]' 'pyspark[connect]'
 	touch $@
 
 $(VENV)/.browser: $(VENV)/.dev requirements-browser.txt

@@ -32,6 +32,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "recurring items": ({"items": 60}, {}),
     "ids that are places": ({"items": 0}, {}),
     "ranks": ({"digits": 9}, {"rank": "rank"}),
+    "huge scores": ({"digits": 9, "scale": 1e307}, {}),
+    "unwanted items far down": ({"digits": 2, "sentinel": True}, {}),
 }
 
 
@@ -47,6 +49,8 @@ def make(
     single: bool = False,
     near: bool = False,
     items: int | None = None,
+    scale: float = 1.0,
+    sentinel: bool = False,
 ) -> pl.DataFrame:
     """Make shuffled rows of ragged lists with unknown groups; ``near`` puts scores a few last digits apart."""
     rng = np.random.default_rng(seed)
@@ -66,6 +70,9 @@ def make(
                 for _ in range(step):
                     value = np.nextafter(value, kind(-9))
                 score[at + j] = value
+    score = score * kind(scale)
+    if sentinel:
+        score[rng.random(n) < 0.1] = -1e30
     frame = {
         "qid": [f"q{q}" for q in qid] if text else qid,
         "group": group.tolist(),

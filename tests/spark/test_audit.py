@@ -25,6 +25,8 @@ DIFFERENT = [
     "beyond the longest list",
     "single precision",
     "recurring items",
+    "huge scores",
+    "unwanted items far down",
 ]
 
 
@@ -77,6 +79,18 @@ def test_a_damaged_row_group_and_a_file_that_vanishes(spark, tmp_path):
         er.spark.audit(df)
     assert "\n" not in str(refused.value)
     assert spark.catalog.listTables() == []
+
+
+def test_rows_that_are_drawn_anew_at_each_pass_are_refused(spark, tmp_path):
+    from pyspark.sql import functions
+
+    frame = make(0, queries=400)
+    df = spark.read.parquet(str(write(frame, tmp_path, 2)))
+    drawn = df.where(functions.udf(lambda _: __import__("random").random() < 0.5, "boolean")("score"))
+    with pytest.raises(er.DataError, match="Did the data change meanwhile"):
+        er.spark.audit(drawn, [3])
+    with pytest.raises(er.ConfigError, match="Groups as probabilities need the rows in memory"):
+        er.spark.audit(df, [3], group=["pa", "pb"])
 
 
 @pytest.mark.small

@@ -120,6 +120,30 @@ def test_bad_rows_are_one_line(spark: Any, tmp_path: Path) -> None:
         er.spark.rank(df, er.GroupOffset("dp"))
 
 
+@pytest.mark.parametrize("fault", ["damaged", "gone"])
+def test_faults_are_errors_and_leave_no_rows(spark: Any, fault: str, tmp_path: Path) -> None:
+    """A file is spoilt after it was listed: no sums, no offsets, and no ranked rows that look whole."""
+    rows = skewed_rows(9).with_columns(score=pl.col("f0"))
+    model = er.FairLinearRanker("dp", alpha=0.05).fit(er.RankingData.from_frame(rows, features=FEATURES))
+    folder = written(tmp_path / "rows", rows, "many files", compression="zstd")
+    df = spark.read.parquet(str(folder))
+    ranked = er.spark.rank(df, model)
+    victim = folder / "part-3.parquet"
+    if fault == "gone":
+        victim.unlink()
+    else:
+        content = bytearray(victim.read_bytes())
+        content[100:-2000] = bytes(len(content) - 2100)
+        victim.write_bytes(content)
+    for work in (lambda: er.spark.fit(df, "dp", features=FEATURES), lambda: er.spark.offset(df, "dp", shrink=False)):
+        with pytest.raises(DataError, match="Spark cannot go on") as caught:
+            work()
+        assert "\n" not in str(caught.value)
+    with pytest.raises(Exception, match=r"part-3\.parquet|[Pp]arquet|FAILED_READ_FILE"):
+        ranked.write.parquet(str(tmp_path / "out"))
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+
+
 class TestCluster:
     """On a standalone cluster of two workers, each a process of its own."""
 

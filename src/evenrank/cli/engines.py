@@ -117,14 +117,14 @@ def audited(
     if master is None:
         raise ConfigError("--engine spark needs --master, as spark://host:7077 or local[4].")
     require("pyspark")
-    from evenrank.spark.engine import SparkEngine, fit_partitions, session_for
+    from evenrank.spark.engine import SparkEngine, fit_partitions, parquet_of, session_for
 
     remote = [ADDRESS.sub(r"\1://", str(path)) for path in files if ADDRESS.match(str(path))]
     paths = [] if remote else parquet_files(files)[0]
     if not remote:
         checked_parts(paths, roles)
     with session_for(master) as session:
-        df = session.read.parquet(*(remote or [str(path.absolute()) for path in paths]))
+        df = parquet_of(session, remote or [str(path.absolute()) for path in paths])
         if not remote:
             fit_partitions(session, sum(path.stat().st_size for path in paths))
         with SparkEngine(df, str(files[0])) as spark:

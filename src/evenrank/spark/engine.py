@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -39,6 +39,27 @@ def session_for(master: str) -> Iterator[Any]:
         yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def in_one_line(title: str) -> Iterator[None]:
+    """Make a `DataError` of one line of what Spark raises, which has pages of its own; ``title`` names the rows."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        raise DataError(f"{title}: Spark cannot go on: {_reason(error)}") from None
+    except Exception as error:
+        if type(error).__module__.startswith(("py4j", "grpc")):
+            raise DataError(f"{title}: Spark cannot go on: {_reason(error)}") from None
+        raise
+
+
+def parquet_of(session: Any, paths: Sequence[str]) -> Any:
+    """Take Parquet files as a DataFrame; what Spark cannot read is a DataError in one line."""
+    with in_one_line(paths[0]):
+        return session.read.parquet(*paths)
 
 
 def fit_partitions(session: Any, size: int) -> None:
@@ -107,16 +128,8 @@ class SparkEngine:
         self._views.append(name)
 
     def _run(self, sql: str, act: Any) -> Any:
-        from pyspark.errors import PySparkException
-
-        try:
+        with in_one_line(self.title):
             return act(self._session.sql(sql))
-        except PySparkException as error:
-            raise DataError(f"{self.title}: Spark cannot go on: {_reason(error)}") from None
-        except Exception as error:
-            if type(error).__module__.startswith(("py4j", "grpc")):
-                raise DataError(f"{self.title}: Spark cannot go on: {_reason(error)}") from None
-            raise
 
     def named(self, name: str) -> str:
         return self._prefix + name

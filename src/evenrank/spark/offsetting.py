@@ -38,6 +38,7 @@ from evenrank.rerankers.reduced_lists import (
 )
 from evenrank.rerankers.scored_lists import ScoredLists, is_sentinel, largest_move
 from evenrank.row_checks import checked_numbers
+from evenrank.spark.engine import in_one_line
 from evenrank.spark.parts import (
     check_frame,
     collected,
@@ -195,7 +196,8 @@ def offset(
 def _sizes(df: Any, query: str) -> tuple[int, int]:
     from pyspark.sql import functions
 
-    row = df.agg(functions.count(functions.lit(1)), functions.count_distinct(column(query))).collect()[0]
+    with in_one_line("df"):
+        row = df.agg(functions.count(functions.lit(1)), functions.count_distinct(column(query))).collect()[0]
     if not row[0]:
         raise DataError("the DataFrame has no rows; at least one is needed.")
     return int(row[0]), int(row[1])

@@ -16,6 +16,7 @@ from evenrank.extras import require
 from evenrank.frame_columns import note_left_out
 from evenrank.io.columns import Columns, Plan, plan
 from evenrank.io.whole_queries import joined, refuse_missing
+from evenrank.spark.engine import in_one_line
 
 SUMMARY = "part binary, error string"
 # Summaries are merged on the workers down to so many before they come to the driver.
@@ -75,7 +76,7 @@ def mapped(df: Any, work: Callable[[Iterator[Any]], Iterator[Any]], schema: str)
 
 def collected(df: Any) -> Any:
     """Bring small rows to the driver as an Arrow table, as quietly as `mapped`."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), in_one_line("df"):
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         return df.toArrow()
 
