@@ -207,8 +207,6 @@ class Contrast:
         """
         means, a, b = self.means(values), self.pairs.a, self.pairs.b
         gaps: NDArray[Any] = means[a] - means[b]
-        if gaps.size == 1 and abs(gaps.item()) > float(self.rounding.max()) * float(np.abs(values).max()):
-            return gaps  # as in most batches, which are many
         error = np.maximum(self.rounding[a], self.rounding[b]).reshape(-1, *(1,) * (gaps.ndim - 1))
         if gaps.size and (np.abs(gaps) <= error * np.abs(values).max(axis=0)).any():
             sizes = means if (values >= 0).all() else self.means(np.abs(values))
@@ -279,10 +277,10 @@ class PooledContrast(Contrast):
         self, cell: NDArray[Any], row_weight: NDArray[Any] | None, shape: tuple[int, int], *, across: str = "mean"
     ) -> None:
         self._cell, self._row_weight, self._n_cells = cell, row_weight, shape[0] * shape[1]
-        counts = np.bincount(cell, minlength=self._n_cells + 1)[:-1]
-        total: Any = counts.astype(np.float64) if row_weight is None else self._sums(np.ones(len(cell)))
+        self._counts = np.bincount(cell, minlength=self._n_cells + 1)[:-1]
+        total: Any = self._counts.astype(np.float64) if row_weight is None else self._sums(np.ones(len(cell)))
         self._share = 1 / np.maximum(total, TINY)  # sums over no rows are 0, whatever they are multiplied by
-        self.cell_weight, self.rounding = total.reshape(shape[0], 1, shape[1]), rounding(counts)
+        self.cell_weight = total.reshape(shape[0], 1, shape[1])
         self.pairs = _pairs_of((shape[0], 1, shape[1]), tuple((total > 0).tolist()), across)
 
     def _sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -295,6 +293,17 @@ class PooledContrast(Contrast):
         weight = np.ones(len(values)) if self._row_weight is None else self._row_weight
         columns = (weight, self._cell, np.arange(len(values) + 1))
         return np.asarray((csc_array(columns, shape=(self._n_cells + 1, len(values))) @ values)[:-1])
+
+    def gaps(self, values: NDArray[Any]) -> NDArray[Any]:
+        if len(self.pairs.a) == 1 == values.ndim:
+            # A gap beyond the rounding of the largest value over all rows, as in most batches, needs no closer look.
+            means = self.means(values)
+            gaps: NDArray[Any] = means[self.pairs.a] - means[self.pairs.b]
+            largest = max(float(np.maximum.reduce(values)), -float(np.minimum.reduce(values)))
+            if abs(gaps.item()) > float(rounding(len(values))) * largest:
+                return gaps
+        self.rounding = rounding(self._counts)
+        return super().gaps(values)
 
     def means(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(self._sums(values) * self._share.reshape(-1, *(1,) * (values.ndim - 1)))

@@ -181,7 +181,7 @@ class SoftTopK(Listwise):
             out -= centred * drawn
             at, beside = centred == last, centred == following
             if np.count_nonzero(at) == len(lists) == np.count_nonzero(beside):
-                out -= half * (at | beside)
+                np.subtract(out, half, out=out, where=at | beside)
             else:  # scores tied at a threshold share in moving it
                 for tied in (at, beside):
                     out -= half / _sum(tied).astype(lists.dtype) * tied

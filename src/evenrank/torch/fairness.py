@@ -156,9 +156,10 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         if not (math.isfinite(low) and math.isfinite(high)):
             # A step that overflowed: the loss is NaN too, and a gradient scaler skips the step.
             return (scores * torch.nan).sum(dim=0)
-        order, ptr, ids = None, np.array([0, len(numbers)]), np.zeros(1, np.int64)
         if self._by_query and qid is not None:
             order, ptr, ids = group_rows(_numpy(qid))
+        else:
+            order, ptr, ids = None, np.array([0, len(numbers)]), np.zeros(1, np.int64)
         in_order: Any = slice(None) if order is None else order
         notion = self.notion
         if strata is not None:
@@ -171,7 +172,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         if order is not None:
             stored, gradient = gradient, np.empty_like(gradient)
             gradient[order] = stored
-        return _Known.apply(scores, *(_tensor(each, scores) for each in (value, gradient)))
+        return _Known.apply(scores, _tensor(value, scores), _tensor(gradient, scores))
 
     def _rows(
         self,
@@ -275,7 +276,7 @@ def _tensor(values: NDArray[Any], like: Tensor) -> Tensor:
 
 def _codes(group: NDArray[Any]) -> NDArray[Any]:
     """Groups as whole numbers; NaN is unknown in floating ones, which come from a single tensor of all columns."""
-    if not np.issubdtype(group.dtype, np.floating):
+    if group.dtype.kind != "f":
         return group
     known = np.where(np.isnan(group), -1, group)
     wrong = known[known != np.floor(known)]
