@@ -2,7 +2,8 @@
 
 Twelve data sets × LightGBM, XGBoost, the network × dp, eop, eod × strengths 0 and 7 from 0.01 to 10; two folds by
 query. The constants were chosen on six of the sets and are shown on the other six. Trees have the libraries' own
-default shape (31 leaves; depth 6), 30 of them at rate 0.1; the network evens out the top k (target="topk").
+default shape (31 leaves; depth 6), 30 of them at rate 0.1; "mlp" is the network that evens out the top k
+(target="topk"), "mlp_exposure" the one that evens out exposure.
 
     python benchmarks/boosting_robust.py --data FOLDER         # the folder that holds mslr_web_5k and trec_fair_2019
     python benchmarks/boosting_robust.py --keep FILE           # go on from a run that was stopped
@@ -29,7 +30,8 @@ FOLDS, TREES = 2, 30
 NOTIONS = ("dp", "eop", "eod")
 ALPHAS = er.strength_grid(7)
 DEFAULT = 5  # where 1 is in the grid
-LIBRARIES = ("lightgbm", "xgboost", "mlp")
+NETWORKS = {"mlp": "topk", "mlp_exposure": "exposure"}  # with what they even out
+LIBRARIES = ("lightgbm", "xgboost", *NETWORKS)
 LIMITS = (0.05, 0.02, 0.01)
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "lightgbm": (er.lightgbm.FairLGBMRanker, {"verbose": -1}),
@@ -44,8 +46,8 @@ def ranker(library: str, **options: Any) -> Any:
 
 def train_all(library: str, train: er.RankingData, notion: str, k: int, plain: Any) -> list[Callable[[Any], Any]]:
     """A scorer for each strength; strength 0 is the same for every notion."""
-    if library == "mlp":
-        settings = er.torch.FairNeuralRanker(notion, k=k, target="topk")
+    if library in NETWORKS:
+        settings = er.torch.FairNeuralRanker(notion, k=k, target=NETWORKS[library])
         networks, _ = settings._trained(train, ALPHAS)
         return [lambda data, m=m: data.to_caller(networks.one(m).score_data(data)[:, 0]) for m in range(len(ALPHAS))]
     fitted = [ranker(library, notion=notion, alpha=alpha, k=k).fit(train).predict for alpha in ALPHAS[1:]]
@@ -63,7 +65,7 @@ def case(library: str, data: er.RankingData, notion: str, k: int, plain: dict[in
     held, inside, inside_gap = np.empty((data.n_rows, len(ALPHAS))), [], []
     for number in range(FOLDS):
         train, test = data.take(fold != number), data.take(fold == number)
-        if library != "mlp" and number not in plain:
+        if library not in NETWORKS and number not in plain:
             plain[number] = ranker(library, notion="dp", alpha=0.0, k=k).fit(train).predict
         scorers = train_all(library, train, notion, k, plain.get(number))
         own = [scorer(train) for scorer in scorers]
@@ -157,28 +159,42 @@ def constraint(library: str, data: er.RankingData, notion: str, k: int) -> list[
 
 
 def against_offset(library: str, data: er.RankingData, notion: str, k: int) -> dict[str, Any]:
-    """``group_aware`` on held-out queries, and the best `GroupOffset` whose gap is no larger."""
+    """``group_aware``, and the best `GroupOffset` whose gap is no larger: on held-out queries and on training rows."""
     names, fold = [f"ndcg@{k}", f"{notion}@{k}"], data.folds(FOLDS, 0)
     parts, alphas = np.linspace(0, 1, 11), (0.3, 1.0, 3.0, 10.0)
     aware, offsets = np.empty((data.n_rows, len(alphas))), np.empty((data.n_rows, len(parts)))
+    inside = []
     for number in range(FOLDS):
         train, test = data.take(fold != number), data.take(fold == number)
         here = (fold == number)[data.query_of_row]
         plain = ranker(library, notion=notion, alpha=0.0, k=k).fit(train)
         offset = er.GroupOffset(notion, k).fit(plain.predict(train), train)
-        offsets[here] = np.stack([offset.at(part).rerank(plain.predict(test), test) for part in parts], axis=1)
         fair = [ranker(library, notion=notion, alpha=alpha, k=k, group_aware=True).fit(train) for alpha in alphas]
-        aware[here] = np.stack([each.predict(test) for each in fair], axis=1)
+
+        def scored(rows: er.RankingData) -> tuple[Any, Any]:
+            trees = plain.predict(rows)  # noqa: B023
+            ours = np.stack([each.predict(rows) for each in fair], axis=1)  # noqa: B023
+            return ours, np.stack([offset.at(part).rerank(trees, rows) for part in parts], axis=1)  # noqa: B023
+
+        aware[here], offsets[here] = (test.to_stored(scores) for scores in scored(test))
+        inside.append(_lost(*(er.measure(scores, train, names) for scores in scored(train)), names))
     ours, theirs = (er.measure(data.to_caller(scores), data, names) for scores in (aware, offsets))
-    lost = []
-    for value, gap in zip(ours[names[0]], ours[names[1]], strict=True):
-        within = theirs[names[0]][theirs[names[1]] <= gap]
-        lost.append(float(within.max() - value) if len(within) else float("-inf"))
     return {
+        "native": f"{theirs[names[0]][0]:.3f}/{theirs[names[1]][0]:.3f}",
         "ours": [f"{v:.3f}/{g:.3f}" for v, g in zip(ours[names[0]], ours[names[1]], strict=True)],
         "offset": f"{theirs[names[0]][-1]:.3f}/{theirs[names[1]][-1]:.3f}",
-        "lost": max(lost),
+        "lost": _lost(ours, theirs, names),
+        "lost_training": float(np.mean(inside)),
     }
+
+
+def _lost(ours: dict[str, Any], theirs: dict[str, Any], names: list[str]) -> float:
+    """The most NDCG that a strength of ours is below the best offset of no larger gap; 0 where none has such a gap."""
+    lost = [0.0]
+    for value, gap in zip(ours[names[0]], ours[names[1]], strict=True):
+        within = theirs[names[0]][theirs[names[1]] <= gap]
+        lost += [float(within.max() - value)] if len(within) else []
+    return max(lost)
 
 
 class Kept:
@@ -199,20 +215,27 @@ class Kept:
 
 
 def main() -> None:
+    global ALPHAS, DEFAULT
     options = parser(__doc__)
     options.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of the MSLR and TREC samples")
     options.add_argument("--keep", type=Path, metavar="FILE", help="where finished cases are kept")
     options.add_argument("--large", action="store_true", help="20,000 short lists instead of 1,000")
+    options.add_argument("--seed", type=int, default=0, help="of the sets shown on, drawn anew")
+    options.add_argument("--alphas", nargs="+", type=float, help="these strengths, 0 and 1 among them")
     options.add_argument("--only", nargs="+", choices=["curves", "constraint", "aware"], help="these parts")
     options.add_argument("--sets", nargs="+", metavar="NAME", help="these of the data sets")
+    options.add_argument("--notions", nargs="+", choices=NOTIONS, help="these notions")
     options.add_argument("--libraries", nargs="+", choices=LIBRARIES, default=LIBRARIES, help="these of them")
     given = options.parse_args()
     start("Boosted and neural rankers on twelve data sets", ["lightgbm", "xgboost-cpu", "torch", "numba"], threads=1)
     warnings.simplefilter("ignore", er.DataWarning)
     kept, parts = Kept(given.keep), given.only or ["curves", "constraint", "aware"]
-    notions = ("dp",) if given.quick else NOTIONS
+    if given.alphas:
+        ALPHAS, DEFAULT = np.array(sorted(given.alphas)), sorted(given.alphas).index(1.0)
+    variant = [f"seed {given.seed}"] * bool(given.seed) + ["large"] * given.large
+    notions = given.notions or (("dp",) if given.quick else NOTIONS)
     found: dict[tuple[str, ...], Any] = {}
-    available = sets(given.data, quick=given.quick, large=given.large)
+    available = sets(given.data, quick=given.quick, large=given.large, seed=given.seed)
     available = {name: each for name, each in available.items() if given.sets is None or name in given.sets}
     for name, (chosen_on, get) in available.items():
         data, k = get(), cutoff(name)
@@ -222,15 +245,15 @@ def main() -> None:
         for library in given.libraries:
             plain: dict[int, Any] = {}
             for notion in notions:
-                key = ("curve", name, library, notion)
+                key = ("curve", name, library, notion, *variant)
                 if "curves" in parts:
                     found[key] = kept.get(key, lambda: case(library, data, notion, k, plain))  # noqa: B023
-                if "constraint" in parts and library != "mlp" and notion != "eop":
+                if "constraint" in parts and library not in NETWORKS and notion != "eop":
                     key = ("constraint", name, library, notion)
                     found[key] = kept.get(key, lambda: constraint(library, data, notion, k))  # noqa: B023
-            if "aware" in parts and library != "mlp":
-                key = ("aware", name, library, "dp")
-                found[key] = kept.get(key, lambda: against_offset(library, data, "dp", k))  # noqa: B023
+                if "aware" in parts and library not in NETWORKS:
+                    key = ("aware", name, library, notion)
+                    found[key] = kept.get(key, lambda: against_offset(library, data, notion, k))  # noqa: B023
     report(found, available)
 
 
@@ -241,7 +264,7 @@ def report(found: dict[tuple[str, ...], Any], available: dict[str, Any]) -> None
         rows = []
         for library in LIBRARIES:
             for chosen_on in (True, False):
-                some = [v for (n, lib, _), v in curves.items() if lib == library and available[n][0] is chosen_on]
+                some = [v for (n, lib, *_), v in curves.items() if lib == library and available[n][0] is chosen_on]
                 if some:
                     rows.append([f"{library}, {'chosen on' if chosen_on else 'shown on'}", *_mean(some)])
         rows.append(["all", *_mean(list(curves.values()))])
@@ -266,9 +289,17 @@ def report(found: dict[tuple[str, ...], Any], available: dict[str, Any]) -> None
     aware = {key[1:]: value for key, value in found.items() if key[0] == "aware"}
     if aware:
         rows = [
-            [" ".join(key), *value["ours"], value["offset"], f"{value['lost']:+.3f}"] for key, value in aware.items()
+            [
+                " ".join(key),
+                value["native"],
+                *value["ours"],
+                value["offset"],
+                *(f"{value[part]:+.3f}" for part in ("lost", "lost_training")),
+            ]
+            for key, value in aware.items()
         ]
-        table(["group_aware, held out", "α = 0.3", "1", "3", "10", "GroupOffset", "NDCG lost to an offset"], rows)
+        columns = ["group_aware, held out", "α = 0", "0.3", "1", "3", "10", "GroupOffset"]
+        table([*columns, "NDCG lost to an offset", "on training rows"], rows)
 
 
 def _mean(some: list[dict[str, Any]]) -> list[str]:

@@ -193,17 +193,22 @@ def best(function: Callable[[], Any], repeats: int, *, warm_up: bool = True) -> 
     return min(timed(function)[0] for _ in range(repeats))
 
 
-def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    begin = time.perf_counter()
+def timed(function: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
+    begin = clock()
     result = function()
-    return time.perf_counter() - begin, result
+    return clock() - begin, result
 
 
-def best_of_each(functions: Sequence[Callable[[], Any]], repeats: int) -> list[float]:
-    """`best` of each, taken in turns, so that a slow spell of the machine falls on every side."""
+def best_of_each(
+    functions: Sequence[Callable[[], Any]], repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """`best` of each, taken in turns, so that a slow spell of the machine falls on every side.
+
+    By ``time.process_time``, processor seconds: for one thread on a machine that has other work.
+    """
     for function in functions:
         function()
-    rounds = [[timed(function)[0] for function in functions] for _ in range(repeats)]
+    rounds = [[timed(function, clock)[0] for function in functions] for _ in range(repeats)]
     return [min(times) for times in zip(*rounds, strict=True)]
 
 

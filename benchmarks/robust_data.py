@@ -48,14 +48,16 @@ def made(
     return er.RankingData.from_arrays(X, np.searchsorted(ends, merit), np.where(b, "b", "a"), qid)
 
 
-def hostile(kind: str, *, quick: bool) -> er.RankingData:
+def hostile(kind: str, *, quick: bool, seed: int = 0) -> er.RankingData:
     """Lists that nothing was chosen on, each with one thing that can go wrong.
 
     "tiny": lists of 5, a group of 2 %, graded. "merit": group b is less relevant beyond what features tell. "lengths":
     group b is in long lists alone, where fewer are selected. "revealed": a feature is the group. "three": three groups,
-    5 % unknown, short binary lists of which many are selected whole. "even": the groups differ in nothing.
+    5 % unknown, short binary lists of which many are selected whole. "even": the groups differ in nothing. Another
+    ``seed`` draws the same design anew.
     """
-    rng = np.random.default_rng(100 + HOSTILE.index(kind))
+    first = 100 + HOSTILE.index(kind)
+    rng = np.random.default_rng((first, seed) if seed else first)
     queries = {"tiny": 1200, "merit": 300, "lengths": 250, "revealed": 300, "three": 900, "even": 300}[kind]
     queries = queries // 3 if quick else queries
     shortest, longest = {"tiny": (5, 5), "lengths": (8, 60), "three": (2, 12)}.get(kind, (10, 30))
@@ -99,7 +101,7 @@ def cutoff(name: str) -> int:
 
 
 def sets(
-    folder: Path | None, *, quick: bool, large: bool = False
+    folder: Path | None, *, quick: bool, large: bool = False, seed: int = 0
 ) -> dict[str, tuple[bool, Callable[[], er.RankingData]]]:
     """Name → whether the constants were chosen on it, and how to get it."""
     size = (lambda n: max(50, n // 4)) if quick else (lambda n: n)
@@ -114,5 +116,5 @@ def sets(
     if folder is not None and (folder / "trec_fair_2019").exists():
         found["trec"] = (True, lambda: er.datasets.trec_fair_2019(folder / "trec_fair_2019"))
     for kind in HOSTILE:
-        found[kind] = (False, lambda kind=kind: hostile(kind, quick=quick))
+        found[kind] = (False, lambda kind=kind: hostile(kind, quick=quick, seed=seed))
     return found

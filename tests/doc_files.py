@@ -46,6 +46,8 @@ def example_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "rows.parquet": trained.select(some),
         "rows/part-0.parquet": trained.select(some).head(700),
         "rows/part-1.parquet": trained.select(some).slice(700),
+        "served/part-0.parquet": logged[::2],
+        "served/part-1.parquet": logged[1::2],
         "new.parquet": trained.select(some),
         "rows.csv": scored,
         "groups.csv": ab,

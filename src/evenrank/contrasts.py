@@ -301,6 +301,7 @@ class PooledContrast(Contrast):
 
     def _on_rows(self, on_cells: NDArray[Any]) -> NDArray[Any]:
         column = (-1, *(1,) * (on_cells.ndim - 1))
-        shares = np.concatenate([on_cells * self._share.reshape(column), np.zeros((1, *on_cells.shape[1:]))])
+        shares = np.zeros((self._n_cells + 1, *on_cells.shape[1:]))
+        np.multiply(on_cells, self._share.reshape(column), out=shares[:-1])
         by_row = shares[self._cell]
         return by_row if self._row_weight is None else np.asarray(by_row * self._row_weight.reshape(column))

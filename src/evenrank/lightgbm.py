@@ -73,9 +73,9 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     relevance_threshold : float
         Notions count relevance at or above it as relevant.
     group_aware : bool
-        Whether the ranker may see the group, at training and at serving: the score is that of the trees plus one number
-        per group. The fairness term moves these numbers alone, so the trees learn as for the loss. `predict` then needs
-        ``sensitive_features``; LightGBM's own model text has the trees only.
+        Whether the ranker may see the group, at training and at serving: the score is that of LightGBM's own trees plus
+        a part alpha/(1 + alpha) of a `GroupOffset` learned on other queries, for which two more models of half the
+        queries are trained. `predict` then needs ``sensitive_features``; LightGBM's own model text has the trees only.
     validation_fraction : float, optional
         With ``max_violation``: the share of queries that are kept out of training, and on which the upper end of the
         gap's interval (95 %, one-sided) must be within it. ``eval_sensitive_features`` of `fit` does the same with

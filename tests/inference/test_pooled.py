@@ -199,3 +199,18 @@ def test_fractions_and_a_million_rows_are_no_trouble() -> None:
     assert pooled(tied).p > 0.999
     large = pooled(lists_of([(10**6, 10**6, 10**5, 11 * 10**4), (10**6, 10**6, 10**5, 12 * 10**4)] * 10))
     assert exp(log(large.ratio_low)) < large.ratio < large.ratio_high < 1
+
+
+def test_rounding_errors_are_no_variances() -> None:
+    """Rows that all get the same, but for their last digits: those decide neither the freedom nor the interval."""
+    a, b = np.resize([6.0, 5.0, 3.0], 30), np.resize([1.0, 2.0, 0.0, 3.0], 30)
+    intervals = []
+    for seed, scale in enumerate((0.0, 1e-17, 1e-16, 1e-15)):
+        noise = np.random.default_rng(seed).normal(size=(2, 30)) * scale
+        share = 2.13 / 8
+        x_a, x_b = share * a + noise[0] * (a > 0), share * b + noise[1] * (b > 0)
+        lists = Lists(a, b, x_a, x_b, share * (x_a + x_b), (np.arange(30),), whole=False)
+        found = pooled(lists)
+        intervals.append((found.low, found.high, found.ratio_low, found.ratio_high, found.freedom))
+    for other in intervals[1:]:
+        assert other == pytest.approx(intervals[0], rel=1e-6)

@@ -18,6 +18,7 @@ from evenrank.leaderboard.bench import chosen_methods, planned
 from evenrank.leaderboard.by_fold import FoldMeter, pooled_gap
 from evenrank.leaderboard.plan import FLOOR, BenchBlock
 from evenrank.leaderboard.runner import BenchRunner
+from evenrank.leaderboard.words import answers
 from evenrank.methods.method import ANY, Method, Part, Sees, Strength, Task
 from evenrank.methods.registry import METHODS
 
@@ -373,6 +374,14 @@ def test_a_folder_of_a_sweep_is_no_bench(data, tmp_path):
     with pytest.raises(DataError, match=r"config\.json"):
         er.Bench.load(tmp_path / "run")
     assert not list(Path(tmp_path / "run").glob("bench*"))
+
+
+def test_nothing_is_said_of_kinds_of_methods_that_were_not_run(data):
+    quick = {**QUICK, "strengths": {}, "seeds": 1}
+    blind = er.bench({"rows": data}, ["amortized"], **quick)
+    seeing = er.bench({"rows": data}, ["fastar"], **quick)
+    assert [sentence[:40] for sentence in answers(blind, "rows")] == ["Of the methods that are group-blind at s"]
+    assert [sentence[:40] for sentence in answers(seeing, "rows")] == ["Of the methods that may see the group at"]
 
 
 def test_no_name_in_the_table_is_a_formula(data):

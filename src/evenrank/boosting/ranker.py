@@ -35,7 +35,9 @@ from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 
 
-def warn_if_above(violation: float, spec: FairnessSpec, alpha: float, rows: str = "the training rows is") -> None:
+def warn_if_above(
+    violation: float, spec: FairnessSpec, alpha: float, rows: str = "the training rows is", *, group_aware: bool = False
+) -> None:
     """Warn that ``max_violation`` was not reached, if it was not.
 
     Parameters
@@ -48,12 +50,14 @@ def warn_if_above(violation: float, spec: FairnessSpec, alpha: float, rows: str 
         The strength that is kept.
     rows : str
         What the gap is of, in words.
+    group_aware : bool
+        Whether the ranker sees the group already.
     """
     if spec.max_violation is not None and violation > spec.max_violation:
         warnings.warn(
             f"max_violation={spec.max_violation:g} was not reached: {spec.as_notion.name}@{spec.k} on {rows} "
-            f"{violation:.4f} at alpha={alpha:.3g}, the lowest found. Train more trees, let the ranker see the group "
-            "(group_aware=True), or allow a larger violation.",
+            f"{violation:.4f} at alpha={alpha:.3g}, the lowest found. Train more trees, "
+            f"{'' if group_aware else 'let the ranker see the group (group_aware=True), '}or allow a larger violation.",
             DataWarning,
             stacklevel=4,
         )
@@ -279,7 +283,8 @@ class FairBoosted:
         self.__dict__.update(best.state)
         self.tried_ = [(model.alpha, model.gap, model.quality) for model in sorted(models, key=lambda m: m.alpha)]
         held_out = f"held-out queries may be as large as ({len(models)} strengths were tried)"
-        warn_if_above(best.gap, spec, best.alpha, *([held_out] if judged.held_out else []))
+        words = [held_out] if judged.held_out else []
+        warn_if_above(best.gap, spec, best.alpha, *words, group_aware=self.group_aware)
         return best.gap
 
     def _loss_alone(self, data: RankingData, spec: FairnessSpec) -> FairObjective | None:

@@ -74,10 +74,7 @@ class Kinds:
 
     def summaries(self) -> Iterator[Summary]:
         """Give the summaries of all kinds, cut-off by cut-off: the top k, the exposure, the quality."""
-        engine, shape = self._engine, self.lists.shape
-        tied = engine.fetch(f"SELECT max(tied) AS tied FROM {engine.named('lists')}")["tied"][0].as_py()
-        squares = int(tied) > 1  # otherwise each x of the top k is 0 or 1, and its own square
-        engine.keep("wide", sql.wide(self.lists.levels, engine.named("lists"), shape, squares=squares))
+        shape, squares = self.lists.shape, self.lists.squares
         for k in self.lists.ks:
             yield self._summary(k, "top", squares=squares)
             yield self._summary(k, "exposure", squares=True)

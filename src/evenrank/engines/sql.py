@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+WHOLE = 2.0**53  # doubles from here on are whole numbers, and beyond what Spark takes the floor of
 MODULI = (1 << 40, (1 << 40) - 87)  # without a common divisor, so that remainders by both tell marks apart
 
 
@@ -86,7 +87,8 @@ def levels(rows: str, places: str, shape: Shape) -> str:
     shared = [f"{side}({name}) AS {name}_{side}" for name in shape.cluster_names for side in ("min", "max")]
     return f"""
         SELECT query, code, relevance, count(*) AS number, sum(weight) AS weight, max(near) AS near,
-            max(CASE WHEN raw = floor(raw) THEN 0 ELSE 1 END) AS broken, max(size) AS tied,
+            max(CASE WHEN abs(raw) >= {number(WHOLE)} THEN 0 WHEN raw = floor(raw) THEN 0 ELSE 1 END) AS broken,
+            max(size) AS tied,
             {", ".join([*marked, *shared, *sums])}
         FROM (
             SELECT r.*, a.total AS above, b.total AS through, xxhash64(r.raw, r.relevance, r.code) AS mark
@@ -97,37 +99,49 @@ def levels(rows: str, places: str, shape: Shape) -> str:
         GROUP BY query, code, relevance"""
 
 
-def lists(levels: str, places: str, shape: Shape) -> str:
-    """One row per list: its length, quality, clusters and marks, numbered in the order of the ids."""
-    last = shape.ks[-1]
+def lists(levels: str, places: str, shape: Shape, more: Sequence[str] = ()) -> str:
+    """One row per list: length, quality, clusters, marks and ``more`` sums, numbered in the order of the ids."""
     relevant = f"relevance >= {number(shape.threshold)}"
     plain = "_plain" if shape.weighted else ""
-    quality, ideals = [], []
+    sums, quality = [], []
     for k in shape.ks if shape.labelled else ():
-        seen = number(shape.reach[k])
-        ideals.append(f"relevance * (least(b.total, {seen}) - least(a.total, {seen})) AS ideal_{k}")
-        hits = f"sum(CASE WHEN {relevant} THEN top{plain}_{k} ELSE 0 END)"
-        quality.append(f"sum(relevance * exposure{plain}_{k}) / nullif(sum(ideal_{k}), 0) AS ndcg_{k}")
-        quality.append(f"{hits} / {k} AS precision_{k}")
-        quality.append(f"{hits} / nullif(sum(CASE WHEN {relevant} THEN number ELSE 0 END), 0) AS recall_{k}")
-    # Of levels that share a relevance (they differ in their group) each gets its part of the ideal places.
-    up_to = "sum(number) OVER (PARTITION BY query ORDER BY relevance DESC, code ROWS UNBOUNDED PRECEDING)"
-    clusters = [f"{side}({name}_{side}) AS {name}_{side}" for name in shape.cluster_names for side in ("min", "max")]
+        sums.append(f"sum(CASE WHEN {relevant} THEN top{plain}_{k} ELSE 0 END) AS hits_{k}")
+        sums.append(f"sum(relevance * exposure{plain}_{k}) AS gain_{k}")
+        quality.append(f"gain_{k} / nullif(ideal_{k}, 0) AS ndcg_{k}")
+        quality.append(f"hits_{k} / {k} AS precision_{k}")
+        quality.append(f"hits_{k} / nullif(relevant, 0) AS recall_{k}")
+    sums += [f"{side}({name}_{side}) AS {name}_{side}" for name in shape.cluster_names for side in ("min", "max")]
+    ideal = f"LEFT JOIN ({ideals(levels, places, shape)}) i ON i.query_of_ideal = t.query" if shape.labelled else ""
     return f"""
-        SELECT row_number() OVER (ORDER BY query) - 1 AS list, t.* FROM (
+        SELECT row_number() OVER (ORDER BY query) - 1 AS list, t.*{"".join(f", {text}" for text in quality)} FROM (
             SELECT query, CAST(sum(number) AS BIGINT) AS length,
                 CAST(sum(CASE WHEN {relevant} THEN number ELSE 0 END) AS BIGINT) AS relevant,
                 max(broken) AS broken, max(tied) AS tied,
                 CAST(sum(mark0) AS BIGINT) AS mark0, CAST(sum(mark1) AS BIGINT) AS mark1
-                {"".join(f", {text}" for text in [*clusters, *quality])}
-            FROM (
-                SELECT l.*{"".join(f", {text}" for text in ideals)}
-                FROM (SELECT *, CAST({up_to} AS BIGINT) AS up_to FROM {levels}) l
-                JOIN {places} a ON a.place = least(l.up_to - l.number, {last})
-                JOIN {places} b ON b.place = least(l.up_to, {last})
-            ) ideal
-            GROUP BY query
-        ) t"""
+                {"".join(f", {text}" for text in [*sums, *more])}
+            FROM {levels} GROUP BY query
+        ) t {ideal}"""
+
+
+def ideals(levels: str, places: str, shape: Shape) -> str:
+    """The gain that each list would have if its most relevant items came first; of lists without any, nothing."""
+    last = shape.ks[-1]
+    gains = []
+    for k in shape.ks:
+        seen = number(shape.reach[k])
+        gains.append(f"sum(relevance * (least(b.total, {seen}) - least(a.total, {seen}))) AS ideal_{k}")
+    up_to = "sum(number) OVER (PARTITION BY query ORDER BY relevance DESC ROWS UNBOUNDED PRECEDING)"
+    return f"""
+        SELECT l.query AS query_of_ideal, {", ".join(gains)}
+        FROM (
+            SELECT query, relevance, number, CAST({up_to} AS BIGINT) AS up_to FROM (
+                SELECT query, relevance, CAST(sum(number) AS BIGINT) AS number FROM {levels}
+                WHERE relevance > 0 GROUP BY query, relevance
+            ) n
+        ) l
+        JOIN {places} a ON a.place = least(l.up_to - l.number, {last})
+        JOIN {places} b ON b.place = least(l.up_to, {last})
+        GROUP BY l.query"""
 
 
 def cells(levels: str, lists: str, shape: Shape) -> str:
@@ -160,8 +174,8 @@ def kind_columns(shape: Shape, value: str, k: int, *, squares: bool) -> dict[str
     return named
 
 
-def wide(levels: str, lists: str, shape: Shape, *, squares: bool) -> str:
-    """One row per list, one column per sum over one of its cells."""
+def wide_sums(shape: Shape, *, squares: bool) -> list[str]:
+    """Sums over the cells of a list, each a column of its own."""
     relevant = f"relevance >= {number(shape.threshold)}"
     named: dict[str, tuple[int, int, str]] = {}
     for k in shape.ks:
@@ -172,12 +186,12 @@ def wide(levels: str, lists: str, shape: Shape, *, squares: bool) -> str:
         value = f"sum(CASE WHEN code = {code}{inside} THEN {name} ELSE 0 END)"
         text = _grained(value) if name.startswith("exposure") else f"CAST({value} AS DOUBLE)"
         sums.append(f"{text} AS {column}")
-    clusters = "".join(f", l.{name}_min AS {name}" for name in shape.cluster_names)
-    return f"""
-        SELECT l.list, l.length, l.relevant{clusters}, c.*
-        FROM (SELECT query, {", ".join(sums)} FROM {levels} GROUP BY query) c
-        JOIN (SELECT list, length, relevant, query AS query_of_list
-            {"".join(f", {name}_min" for name in shape.cluster_names)} FROM {lists}) l ON l.query_of_list = c.query"""
+    return sums
+
+
+def with_clusters(lists: str, shape: Shape) -> str:
+    """Lists with their clusters under the names that they have in rows."""
+    return f"SELECT *{''.join(f', {name}_min AS {name}' for name in shape.cluster_names)} FROM {lists}"
 
 
 def kinds(table: str, keys: Sequence[str]) -> str:

@@ -57,9 +57,13 @@ class EngineLists:
     ks : tuple of int
         The cut-offs that were asked for; those beyond the longest list are cut to it in the statements.
     items : bool
-        Whether items that recur are to be noticed.
+        Whether items recur, and are to be noticed.
     levels : str
         The table of sums per list, group and relevance.
+    by_kind : bool
+        Whether kinds of lists are brought here rather than lists.
+    squares : bool
+        Whether scores are tied; otherwise each x of the top k is 0 or 1, and its own square.
     """
 
     rows: TableRows
@@ -67,6 +71,8 @@ class EngineLists:
     ks: tuple[int, ...]
     items: bool
     levels: str
+    by_kind: bool
+    squares: bool
 
     @classmethod
     def of(
@@ -110,6 +116,8 @@ class EngineLists:
         )
         engine.put("places", pa.table({"place": np.arange(len(total), dtype=np.int64), "total": np.array(total)}))
         places = engine.named("places")
+        items = items and roles.item is not None and _recur(rows)
+        by_kind = not shape.weighted and shape.groups <= MOST_GROUPS and not items
         engine.keep("levels0", sql.levels(table, places, shape))
         levels = engine.named("levels0")
         engine.keep("near", f"SELECT DISTINCT query FROM {levels} WHERE near > 0")
@@ -123,8 +131,11 @@ class EngineLists:
                 "levels", f"SELECT * FROM {engine.named('other')} UNION ALL SELECT * FROM {engine.named('levels1')}"
             )
             levels = engine.named("levels")
-        engine.keep("lists", sql.lists(levels, places, shape))
-        found = cls(rows, shape, cuts, items and roles.item is not None, levels)
+        squares = int(engine.fetch(f"SELECT max(tied) AS tied FROM {levels}")["tied"][0].as_py()) > 1
+        more = sql.wide_sums(shape, squares=squares) if by_kind else []
+        engine.keep("lists", sql.lists(levels, places, shape, more))
+        engine.view("wide", sql.with_clusters(engine.named("lists"), shape))
+        found = cls(rows, shape, cuts, items, levels, by_kind, squares)
         found._refuse_other_rows()
         found._refuse_split_clusters()
         return found
@@ -159,7 +170,7 @@ class EngineLists:
         They are of kinds of lists, and so small, however many the lists are; or, where lists are hardly ever alike
         (rows have weights), where items matter one by one and where groups are many, of the lists themselves.
         """
-        if not self.shape.weighted and self.shape.groups <= MOST_GROUPS and not (self.items and self._recur):
+        if self.by_kind:
             yield from Kinds(self).summaries()
             return
         engine = self.rows.engine
@@ -241,21 +252,8 @@ class EngineLists:
 
     # ------------------------------------------------------------------ items
 
-    @cached_property
-    def _recur(self) -> bool:
-        """Whether ids recur in several lists, as `audits.recurring` asks."""
-        engine = self.rows.engine
-        again = engine.fetch(sql.twice(engine.named(ROWS))).to_pylist()
-        if again:
-            raise DataError(
-                f"{engine.title}: item {shown(again[0]['item'])} occurs {again[0]['number']} times in query "
-                f"{shown(again[0]['query'])}. Keep one row per item."
-            )
-        table = arrays(engine.fetch(sql.lists_per_item(engine.named(ROWS))))
-        return bool((table["lists"] / table["number"]).max(initial=0.0) >= RECURRING)
-
     def _items(self) -> tuple[Any, Any, Any]:
-        if not self.items or not self._recur:
+        if not self.items:
             return None, None, None
         return self._item_rows
 
@@ -286,3 +284,16 @@ class EngineLists:
             f"r.query) UNION ALL SELECT {columns} FROM {engine.named('resolved')}",
         )
         return engine.named("untied")
+
+
+def _recur(rows: TableRows) -> bool:
+    """Tell whether ids recur in several lists, as `audits.recurring` asks."""
+    engine = rows.engine
+    again = engine.fetch(sql.twice(engine.named(ROWS))).to_pylist()
+    if again:
+        raise DataError(
+            f"{engine.title}: item {shown(again[0]['item'])} occurs {again[0]['number']} times in query "
+            f"{shown(again[0]['query'])}. Keep one row per item."
+        )
+    table = arrays(engine.fetch(sql.lists_per_item(engine.named(ROWS))))
+    return bool((table["lists"] / table["number"]).max(initial=0.0) >= RECURRING)

@@ -23,6 +23,7 @@ from evenrank.inference.student import quantile
 
 FEW = 20.0  # successes or failures of a group below which clusters are not believed to vary less than a coin
 VERY_FEW = 3.0  # successes up to which the score interval of a ratio ends too soon
+LEAST_GROWTH = 1e-12  # of clusters that do not vary at all, but for rounding
 
 Part = tuple[float, float, float]
 
@@ -121,16 +122,21 @@ class PairScore:
 
     def growth(self, ratio: float) -> float:
         """How much more clusters vary than a coin does, for r_a − ratio · r_b."""
-        (r_a, r_b), (n_a, n_b) = self.rates, self.n
-        binomial = r_a * (1 - r_a) / n_a + ratio * ratio * r_b * (1 - r_b) / n_b
+        binomial = self._binomial(ratio)
         growth = self.covariance.of_difference(ratio) / binomial if binomial > 0 else 1.0
-        return max(growth, 1.0) if self.few else max(growth, 1e-12)
+        return max(growth, 1.0) if self.few else max(growth, LEAST_GROWTH)
+
+    def _binomial(self, ratio: float) -> float:
+        """The variance of r_a − ratio · r_b, were every row a coin of its own."""
+        (r_a, r_b), (n_a, n_b) = self.rates, self.n
+        return r_a * (1 - r_a) / n_a + ratio * ratio * r_b * (1 - r_b) / n_b
 
     def freedom(self, ratio: float) -> float:
         """Satterthwaite's degrees of freedom for r_a − ratio · r_b."""
         var_a, var_b = (two_way([part[i] for part in self.covariance.parts]) for i in (0, 2))
         var_b *= ratio * ratio
-        if not var_a + var_b > 0:
+        if not var_a + var_b > LEAST_GROWTH * self._binomial(ratio):
+            # Rounding errors are no variances to weigh the groups by.
             return max(min(self.freedoms), 1e-3)
         below = sum(v * v / max(f, 1e-3) for v, f in zip((var_a, var_b), self.freedoms, strict=True))
         return (var_a + var_b) ** 2 / below
@@ -176,7 +182,7 @@ class PairScore:
         binomial = rate * (1 - rate) / n
         variance = two_way([part[2 * which] for part in self.covariance.parts])
         growth = variance / binomial if binomial > 0 else 1.0
-        growth = max(growth, 1.0 if min(x, n - x) < FEW else 1e-12)
+        growth = max(growth, 1.0 if min(x, n - x) < FEW else LEAST_GROWTH)
         t = quantile(confidence, freedom)
         return Rate(n, x, rate, *score.wilson(rate, n / growth, t * t), self.clusters[which])
 

@@ -70,6 +70,11 @@ class Standing:
         return OF_FLOOR if self.method == FLOOR else METHODS[self.method].sees
 
     @property
+    def is_blind(self) -> bool | None:
+        """Whether the method needs neither the group nor other lists when it serves; None for the noise floor."""
+        return None if self.method == FLOOR else not (self.sees.group_at_serving or self.sees.other_lists)
+
+    @property
     def label(self) -> str:
         """The method's name as tables have it."""
         return "noise floor" if self.method == FLOOR else METHODS[self.method].label
@@ -253,8 +258,7 @@ class Bench:
             None if no method of that kind lowers the gap and keeps quality.
         """
         for standing in self.standings(data):
-            blind = not (standing.sees.group_at_serving or standing.sees.other_lists)
-            eligible = standing.method != FLOOR and blind == group_blind and standing.reduction > 0
+            eligible = standing.is_blind is group_blind and standing.reduction > 0
             if eligible and standing.quality_change >= least_change:
                 return standing
         return None

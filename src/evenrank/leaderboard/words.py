@@ -58,6 +58,8 @@ def answers(bench: Bench, data: str) -> list[str]:
     """Say which method is best on a data set, of those that may see the group when they serve and of the others."""
     sentences = []
     for blind, kind in ((False, "may see the group at serving"), (True, "are group-blind at serving")):
+        if not any(standing.is_blind is blind for standing in bench.standings(data)):
+            continue  # none of that kind was run
         best = bench.best(data, group_blind=blind)
         if best is None:
             sentences.append(f"Of the methods that {kind}, none lowers the gaps and keeps NDCG.")

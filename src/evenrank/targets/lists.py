@@ -154,11 +154,6 @@ def _unless(equal: NDArray[np.bool_] | None, value: Any, otherwise: Lists) -> Li
     return otherwise if equal is None else np.where(equal, np.asarray(value, otherwise.dtype), otherwise)
 
 
-def _through_spread(centred: Lists, spread: Lists, slope: Lists) -> Lists:
-    """Turn a slope in the spread, (m, 1), into one in the scores."""
-    return np.asarray(slope / centred.shape[1] * (centred / spread))
-
-
 class SoftTopK(Listwise):
     """sigmoid((s − τ)/(T σ)): τ lies midway between the k-th and the next score, σ is the list's spread."""
 
@@ -225,9 +220,14 @@ class SoftExposure(Listwise):
             lower += upper
             lower /= 2
             on_place = np.subtract(lower, on_rank * ranks.others, out=lower)
-            moved = _products(on_place, ranks.place)
-            out = ranks.unsort(on_place) / ranks.width
-            return _unless(ranks.equal, 0, out - _through_spread(ranks.centred, ranks.spread, moved / ranks.spread))
+            # A wider spread moves every place: what that does is shared out over the scores that make the spread.
+            drawn = _products(on_place, ranks.place)
+            drawn *= LAPLACE * self.temperature / lists.shape[1]
+            drawn /= ranks.spread
+            out = ranks.unsort(on_place)
+            out -= ranks.centred * drawn
+            out /= ranks.width
+            return _unless(ranks.equal, 0, out)
 
         return ranks.unsort(value), pull_back
 
@@ -241,6 +241,16 @@ class SoftExposure(Listwise):
         steep, bent = 2 * np.abs(first * on_rank), 2 * np.abs(second * on_rank**2 + first * twist)
         parts = ranks.unsort(steep) / ranks.width, ranks.unsort(bent) / ranks.width**2
         return _unless(ranks.equal, 0, parts[0]), _unless(ranks.equal, 0, parts[1])
+
+
+@lru_cache(maxsize=64)
+def _first_places(lists: int, length: int) -> NDArray[np.int64]:
+    return np.arange(0, lists * length, length)[:, None]
+
+
+@lru_cache(maxsize=64)
+def _falling(length: int) -> NDArray[np.float64]:
+    return np.arange(length, 0.0, -1.0)
 
 
 @lru_cache(maxsize=SHORT)
@@ -281,7 +291,7 @@ class _Ranks:
         length = lists.shape[1]
         self._dtype = lists.dtype
         self._at = np.argsort(place, axis=1, kind="stable")
-        self._at += np.arange(0, place.size, length)[:, None]
+        self._at += _first_places(len(lists), length)
         self.place = self.sort(place)
         self._apart = float((self.place[:, -1] - self.place[:, 0]).max())
         self._up: Any = np.exp(self.place) if self._apart < FAR else None
@@ -290,7 +300,7 @@ class _Ranks:
         lower -= upper
         lower /= 2
         self.twist = lower
-        self.rank = np.arange(length, 0.0, -1.0) + self.twist
+        self.rank = _falling(length) + self.twist
         self.others = self.twist + upper
 
     def sort(self, lists: Lists) -> Lists:
