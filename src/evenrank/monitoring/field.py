@@ -134,11 +134,12 @@ def field_table(
     """
     cluster_names, codes = clusterings(summary, ids)
     tables = [Table((), np.zeros(0, np.int64), np.zeros((0, COLUMNS)), windows)]
-    shared: dict[Any, Any] = {}
+    ranked = Evaluation.of(scores, data) if names else None
     for name in names:
+        assert ranked is not None
         asked = asked_at(name, k)
         part = with_groups_of(asked, data)
-        ev = Evaluation.of(scores, part, shared=shared if part is data else {})
+        ev = ranked if part is data else replace(ranked, data=part, shared={}, _kept={})
         labels, top, size = sums_of_lists(asked, ev)
         strange = ~np.isfinite(top).all(axis=1)
         if strange.any():
