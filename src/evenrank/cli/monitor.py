@@ -14,12 +14,12 @@ import evenrank as er
 from evenrank.checks import choose
 from evenrank.cli import common, options, process, show
 from evenrank.cli.guard import Output
+from evenrank.cli.periods import files_in_turn, periods
 from evenrank.cli.provenance import provenance
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, one_line
 from evenrank.io.columns import MissingColumn
 from evenrank.io.files import write_whole
-from evenrank.io.registry import FORMATS as READABLE
 from evenrank.monitoring.estimates import POOLED, QUESTIONS, WITHIN
 from evenrank.monitoring.judge import ALERT_ON, FIRST, LOOKS, judged
 from evenrank.monitoring.monitor import AGAIN, Monitor
@@ -31,7 +31,6 @@ from evenrank.page.monitor import monitor_page
 
 FORMATS = {"text": ".txt", "json": ".json", "html": ".html"}
 ASKED = {"within": (WITHIN,), "pooled": (POOLED,), "both": QUESTIONS}
-SUFFIXES = {suffix for format in READABLE.values() for suffix in format.suffixes}
 
 
 def monitor(
@@ -136,13 +135,13 @@ def monitor(
     if alert_on is not None:
         choose(alert_on, ALERT_ON, what="--alert-on")
     span = _reference(reference)
-    files = _files(file or [])
+    files = files_in_turn(file or [])
     if not files and (state is None or not state.exists()):
         raise ConfigError("monitor needs rows, or a --state that exists; got neither. Name a file of rows.")
     if state is not None and out is not None and state.resolve() == out.resolve():
         raise ConfigError(f"--state and --out must be two files; got {str(out)!r} for both.")
     base = None if reference_state is None else Monitor.load(reference_state)
-    names = _periods(files, time, period)
+    names = periods(files, time, period)
     settings = {
         "measures": None if measures is None else _measures(measures),
         "window": window or (PERIOD if files and time is None else None),
@@ -222,37 +221,6 @@ def _reference(text: str) -> Any:
     raise ConfigError(
         f"--reference must be a number of windows, or the first and last as 2026-01-05..2026-01-26; got {text!r}."
     )
-
-
-def _files(given: list[Path]) -> list[Path]:
-    """The files, and those of folders in the order of their names."""
-    files = []
-    for path in given:
-        if not path.is_dir():
-            files.append(path)
-            continue
-        inside = sorted(one for one in path.iterdir() if one.is_file() and set(one.suffixes) & SUFFIXES)
-        if not inside:
-            raise DataError(f"{path}: the folder has no file of rows ({', '.join(sorted(SUFFIXES))}).")
-        files += inside
-    return files
-
-
-def _periods(files: list[Path], time: str | None, names: list[str] | None) -> list[tuple[list[Path], str]]:
-    """The files that are read together, and the name of their period."""
-    if time is not None:
-        if names:
-            raise ConfigError("--period names files without times; --time was given as well. Give one of them.")
-        return [(files, "")] if files else []
-    if names and len(names) != len(files):
-        raise ConfigError(f"--period must be given once per file, {len(files)} times; got {len(names)}.")
-    named = names or [
-        path.name.removesuffix("".join(s for s in path.suffixes if s in {*SUFFIXES, ".gz"})) for path in files
-    ]
-    twice = next((name for j, name in enumerate(named) if name in named[:j]), None)
-    if twice is not None:
-        raise ConfigError(f"two files are of period {twice!r}; name each with --period, or give --time.")
-    return [([path], name) for path, name in zip(files, named, strict=True)]
 
 
 def _begin(path: Path | None, asked: dict[str, Any], base: Monitor | None, *, timed: bool) -> Monitor:
