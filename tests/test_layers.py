@@ -134,3 +134,10 @@ def test_import_is_light_and_silent(statement: str) -> None:
     code = f"{statement}\nimport sys\nprint(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
+
+
+def test_the_commands_that_train_nothing_load_no_scikit_learn() -> None:
+    """It takes 100 MB and more than a second, of every audit as well if one command imports it."""
+    code = "import evenrank.cli.app, sys\nprint(*[name for name in ('sklearn', 'scipy.stats', 'pandas') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

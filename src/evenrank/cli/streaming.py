@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import evenrank as er
 from evenrank.checks import choose
 from evenrank.cli import common, show
 from evenrank.errors import ConfigError, DataError, one_line
@@ -21,7 +22,6 @@ from evenrank.io.parquet import checked_footer
 from evenrank.io.row_files import RankingFiles, parquet_parts, scan
 from evenrank.io.write_frames import write_frames
 from evenrank.linear.moment_design import refuse_rows, summed_rows
-from evenrank.linear.ranker import FairLinearRanker
 from evenrank.losses import LOSSES
 from evenrank.methods.method import Method
 from evenrank.methods.ranked_frames import rank_files
@@ -111,7 +111,7 @@ def train_files(
     as_json : bool
         Whether to print JSON.
     """
-    if method.ranker_class() is not FairLinearRanker:
+    if method.ranker_class() is not er.FairLinearRanker:
         raise ConfigError(
             f"--method {method.name} needs the rows in memory; --engine stream trains linear rankers: amortized, "
             "amortized_aware, centered, centered_pairwise. Allow more memory, or train on some of the queries."
@@ -148,7 +148,7 @@ def train_files(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model's own training told them
             options = {**ranker.get_params(), "alpha": 0.0}
-            plain = FairLinearRanker(**options).fit(moments)
+            plain = er.FairLinearRanker(**options).fit(moments)
         report["before"] = _values(plain, moments)
     ranker.save(out)
     if as_json:
