@@ -89,6 +89,9 @@ def design_blocks(
     data.need_numbers("a linear ranker")
     table = group_indicators(data.group, group_shares(data) if shares is None else shares) if group_aware else None
     for rows, block in data.blocks(whole_queries=whole_queries):
+        if table is None and block.dtype == np.float64 and block.flags.owndata:  # part of no other array
+            yield rows, block
+            continue
         # Columns that stand together, as tables have them, stay so: turning them takes longer than all sums.
         order: Any = "C" if block.strides[0] > block.strides[-1] else "F"
         wide = np.empty((len(block), data.n_features + (0 if table is None else table.shape[1])), order=order)
