@@ -30,6 +30,20 @@ TITLES = {
 SHORT_TITLES = {"ndcg": "NDCG", "precision": "P"}
 
 
+def impact_ratio(ratio: float | None) -> str:
+    """Write a ratio in two digits, and in as many as show that it is below four fifths where it is.
+
+    >>> impact_ratio(0.8235), impact_ratio(0.7996), impact_ratio(0.79999)
+    ('0.82', '0.7996', '0.79999')
+    """
+    if ratio is None:
+        return NONE
+    digits = 2
+    while digits < 6 and round(ratio, digits) >= FOUR_FIFTHS > ratio + ROUNDING:
+        digits += 1
+    return f"{ratio:.{digits}f}"
+
+
 def spoken(name: str) -> str:
     """Write a name of the program as people do.
 

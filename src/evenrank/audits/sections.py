@@ -15,6 +15,7 @@ from evenrank.wording import (
     NONE,
     TITLES,
     data_line,
+    impact_ratio,
     name_cell,
     notion_title,
     number,
@@ -220,7 +221,7 @@ def _categories(audit: Audit) -> Section:
             count(row.selected),
             count(row.expected),
             three_digits(row.rate),
-            "–" if row.ratio is None else f"{row.ratio:.2f}",
+            impact_ratio(row.ratio),
         )
         for row in audit.categories
         if row.k == audit.main_k and (row.set_aside or row.category in named)

@@ -8,7 +8,7 @@ from evenrank.audits.pair_words import count
 from evenrank.audits.section import Section
 from evenrank.audits.standards.categories import MANY_DEVIATIONS, SMALL
 from evenrank.audits.standards.words import TITLES, told
-from evenrank.wording import FOUR_FIFTHS, NONE, name_cell, no_formula, p_value, tidy
+from evenrank.wording import FOUR_FIFTHS, NONE, impact_ratio, name_cell, no_formula, p_value, tidy
 
 if TYPE_CHECKING:
     from evenrank.audits.standards.categories import CategoryRate
@@ -33,7 +33,7 @@ def cells(row: CategoryRate) -> tuple[str, ...]:
         f"{row.number:,}",
         count(row.selected),
         f"{row.rate:.1%}",
-        NONE if row.ratio is None else f"{row.ratio:.2f}",
+        impact_ratio(row.ratio),
         NONE if row.fisher_p is None else p_value(row.fisher_p),
         NONE if row.corrected_p is None else p_value(row.corrected_p),
         NONE if row.deviations is None else f"{row.deviations + 0.0:.1f}",

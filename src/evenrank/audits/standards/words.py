@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenrank.audits.pair_words import count
 from evenrank.audits.standards.categories import MANY_DEVIATIONS, SMALL
-from evenrank.wording import p_value, quoted
+from evenrank.wording import impact_ratio, p_value, quoted
 
 if TYPE_CHECKING:
     from evenrank.audits.standards.categories import CategoryRate, CategoryTable
@@ -85,7 +85,7 @@ def _in_short(audit: BiasAudit) -> str:
     best = table.of(table.highest or "")
     few = f", which has {_people(best.number)}" if best.small else ""
     start = (
-        f"In short: the lowest impact ratio is {lowest.ratio:.2f}, of {quoted(lowest.category)} to "
+        f"In short: the lowest impact ratio is {impact_ratio(lowest.ratio)}, of {quoted(lowest.category)} to "
         f"{quoted(best.category)}{few} ({TITLES[table.name].lower()})."
     )
     if not low:
@@ -116,9 +116,12 @@ def _shown(audit: BiasAudit, table: CategoryTable) -> str:
     first = f"{start}the highest rate is {_numbers(best)}, of {quoted(best.category)}."
     if not low:
         row = table.compared[0]
-        return f"{first} The lowest ratio to it is {row.ratio:.2f}, of {quoted(row.category)}, {_numbers(row)}."
+        return (
+            f"{first} The lowest ratio to it is {impact_ratio(row.ratio)}, of {quoted(row.category)}, {_numbers(row)}."
+        )
     named = "; ".join(
-        f"{quoted(row.category)} {row.ratio:.2f}, {_numbers(row)}{_test(audit, row)}" for row in low[:MOST_NAMED]
+        f"{quoted(row.category)} {impact_ratio(row.ratio)}, {_numbers(row)}{_test(audit, row)}"
+        for row in low[:MOST_NAMED]
     )
     left = f"; and {len(low) - MOST_NAMED} more" if len(low) > MOST_NAMED else ""
     return f"{first} Below four fifths of it: {named}{left}."
