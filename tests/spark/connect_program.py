@@ -9,13 +9,13 @@ import json
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 import evenrank as er
 from evenrank.methods.reranked import RerankedRanker
 
 
 def main(folder: Path, features: list[str]) -> None:
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.remote("local[2]")
     for name, value in (("spark.sql.shuffle.partitions", "2"), ("spark.ui.enabled", "false")):
         builder = builder.config(name, value)
