@@ -102,14 +102,14 @@ def group_chances(score: NDArray[np.float64], data: RankingData) -> tuple[Chance
     """
     weight = _weights(data)
     counted = weight > 0
-    pooled = shared_chances(score, data)
-    fits = []
+    fits: list[Chances | None] = []
     for code in range(data.n_groups):
         mine = (data.group == code) & counted
         relevant = data.relevant[mine]
         enough = FEW <= relevant.sum() <= len(relevant) - FEW
-        fits.append(Chances.of(score[mine], relevant, weight[mine]) if enough else pooled)
-    return tuple(fits)
+        fits.append(Chances.of(score[mine], relevant, weight[mine]) if enough else None)
+    pooled = shared_chances(score, data) if None in fits else None
+    return tuple(fit or pooled for fit in fits)  # type: ignore[misc]
 
 
 def chance_of_rows(
