@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenrank.boosting.group_chances import group_chances, known_contrast
-from evenrank.boosting.pull import SMOOTHING, WARM_UP, FairPull
+from evenrank.boosting.pull import KNOWN, OWN, SMOOTHING, WARM_UP, FairPull
 from evenrank.data import RankingData
 from evenrank.notions import SCOPES, bind
 from evenrank.rankers.spec import FairnessSpec
@@ -153,11 +153,11 @@ def test_a_gap_that_swings_uses_less_of_the_strength_and_gets_it_back() -> None:
     seen = []
     for round_number in range(4):
         pull(side if round_number % 2 else -side, loss, 1.0)
-        seen.append(float(pull.share[0]))
+        seen.append(float(pull.ways[0].share[0]))
     assert seen == [1, 0.5, 0.25, 0.125]
     for _ in range(100):
         pull(-side, loss, 1.0)
-    assert pull.share[0] == 1
+    assert pull.ways[0].share[0] == 1
 
 
 def test_equal_scores_do_not_pull() -> None:
@@ -202,13 +202,15 @@ def test_chances_come_from_other_queries() -> None:
     np.testing.assert_allclose(chances.sum(axis=1), 1)
 
 
-def test_features_that_tell_nothing_of_the_group_give_no_pull() -> None:
+def test_where_features_tell_nothing_of_the_group_only_the_groups_themselves_pull() -> None:
     data = rows()
-    contrast = bind("eod", data, training=True)
+    contrast, bound = bind("eod", data, training=True), bind_target("score", data.query_ptr)
     flat = known_contrast(contrast, data, FairnessSpec("eod"), np.full((data.n_rows, 2), 0.5))
     scores, loss = drawn(data)
-    pull = FairPull(contrast, bind_target("score", data.query_ptr), flat)
-    np.testing.assert_allclose(pulled(pull, scores, loss, 1.0), 0, atol=1e-12)
+    alone = pulled(FairPull(contrast, bound), scores, loss, 1.0)
+    for own in (0.0, OWN, 1.0):
+        found = pulled(FairPull(contrast, bound, flat, own=own), scores, loss, 1.0)
+        np.testing.assert_allclose(found, own * alone, atol=1e-12)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -221,7 +223,22 @@ def test_features_that_tell_the_group_pull_as_the_group_does(scope: str) -> None
         pulled(FairPull(contrast, bind_target("score", data.query_ptr), each), scores, loss, 1.0)
         for each in (known, None)
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(found, (KNOWN + OWN) * expected, rtol=1e-12)
+
+
+def test_each_way_is_driven_by_its_own_gap() -> None:
+    # Features take the rows of even numbers for group 0. The groups themselves have no gap; those as told have one.
+    data = rows(40)
+    told = np.eye(2)[np.arange(data.n_rows) % 2]
+    contrast, bound = bind("dp", data, training=True), bind_target("score", data.query_ptr)
+    known = known_contrast(contrast, data, FairnessSpec("dp"), told)
+    scores = np.where(np.arange(data.n_rows) % 2, -1.0, 1.0)
+    for code in (0, 1):
+        scores[data.group == code] -= scores[data.group == code].mean()
+    assert not contrast.gaps(scores).any()
+    assert known.gaps(scores)[0] > 0.5
+    found = pulled(FairPull(contrast, bound, known), scores, np.ones(data.n_rows), 1.0)
+    assert (np.sign(found) == np.where(np.arange(data.n_rows) % 2, -1, 1)).all()
 
 
 def test_a_single_query_is_pulled_by_the_groups_themselves() -> None:

@@ -25,7 +25,7 @@ FOLDS = 2
 STRENGTHS = tuple(10 ** (power / 2) for power in range(-4, 7))
 REFINED = 5
 # Beyond all of them: the offsets of the training rows' own scores, for a gap that is asked for on those rows.
-OWN = 1e4
+OF_THESE_ROWS = 1e4
 
 
 def has_exact_offsets(spec: FairnessSpec, data: RankingData) -> bool:

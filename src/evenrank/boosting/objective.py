@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.group_chances import group_chances, known_contrast
-from evenrank.boosting.pull import FairPull
+from evenrank.boosting.pull import OWN, FairPull
 from evenrank.boosting.rows import as_rows
 from evenrank.boosting.rules import POINTWISE
 from evenrank.checks import choose
@@ -72,6 +72,8 @@ class FairObjective:
     group_aware : bool
         Whether the scores are those of the trees plus one number per group. Then the term moves these numbers, and the
         trees have the loss alone, at the scores with the numbers added.
+    own : float
+        With ``chances``, how strongly rows are pulled along the groups themselves; see `FairPull`.
 
     Attributes
     ----------
@@ -95,6 +97,7 @@ class FairObjective:
         *,
         chances: NDArray[Any] | None = None,
         group_aware: bool = False,
+        own: float = OWN,
     ) -> None:
         self.data, self.base, self.spec = data, base, spec
         self.alpha = FIRST_ALPHA if spec.bounded else float(spec.alpha)
@@ -103,7 +106,7 @@ class FairObjective:
         if self.alpha > 0:
             contrast = bind(spec.notion, data, scope=spec.scope, training=True)
             known = None if chances is None else known_contrast(contrast, data, spec, chances)
-            self.pull = FairPull(contrast, bound_target(spec, data.query_ptr), known)
+            self.pull = FairPull(contrast, bound_target(spec, data.query_ptr), known, own=own)
         self.offsets: list[NDArray[np.float64]] = []
         self.rounds, self.from_zero = 0, True
         self.scores: NDArray[np.float64] | None = None

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.contrasts import Contrast
-from evenrank.targets import BoundTarget, LossScale
+from evenrank.targets import BoundTarget, LossScale, made_up
 
 # √(gap² + ε²) stands for |gap|, whose slope changes sign tree after tree once the gap is near 0. ε is this share of the
 # spread of the value over rows, so that gaps of long lists, where few items are selected, are not all "near 0", joined
 # with the standard error of the gap between groups of that many rows: a gap that chance could have made pulls less.
 SMOOTHING = 0.1
-# Where features tell little of the group, rows are pulled less than by the groups themselves. This power of the ratio
-# of the two pulls is made up for: at 0 nothing, so that such data hardly notice a strength of 1, at 1 all of it.
-# Features that have nothing to do with the group still leave a ratio of about the least one.
-MADE_UP, LEAST_KNOWN = 0.6, 0.1
+# Rows are pulled in two ways, so many times as strongly as the loss does at a strength of 1: along the groups as features
+# tell them, by the gap between those, which holds on other queries; and a little along the groups themselves, by their
+# own gap, which closes what is left on the training rows at little cost.
+KNOWN, OWN = 2.5, 0.2
 # A tree may carry a gap beyond 0. Then the share of the strength that is used for that gap is halved, and let go
 # slowly: a strong α swings no more than a weak one. Gaps within this share of ε are noise, not a swing.
 HALVED, RELEASE, SWING = 0.5, 1.1, 0.2
@@ -28,6 +28,52 @@ WARM_UP = 5
 FLAT = 2.0**-40
 # c is taken in every one of so many first rounds, and then in every so many rounds: it moves slowly, and costs time.
 CLOSELY, SELDOM = 10, 5
+
+
+class Way:
+    """One way in which rows are pulled: along a contrast, by the gaps of that contrast.
+
+    Parameters
+    ----------
+    contrast : Contrast
+        The gaps.
+    times : float
+        How strongly, at a strength of 1, beside the loss.
+
+    Attributes
+    ----------
+    scale : LossScale
+        c so far.
+    share : ndarray
+        The share of the strength that is used for each gap, (J,).
+    full, slope : ndarray
+        The slope in each gap in this round, (J,): of |gap|, and of its smooth form times the share.
+    """
+
+    def __init__(self, contrast: Contrast, times: float) -> None:
+        self.contrast, self.times, self.scale = contrast, times, LossScale()
+        self.share = np.ones(len(contrast.pairs.a))
+        self._last: NDArray[Any] | None = None
+
+    def go_to(self, value: NDArray[np.float64], smoothing: NDArray[Any], *, flat: bool) -> None:
+        """Take the gaps of a round; where the value is flat, what sums leave of them is rounding, with no sign."""
+        gaps = self.contrast.gaps(value)
+        if flat:
+            gaps = np.zeros_like(gaps)
+        self._steady(gaps, smoothing)
+        self.full = self.contrast.pairs.slope(np.ones_like(gaps) if flat else gaps)
+        self.slope = self.full * self.share * np.abs(gaps) / np.hypot(gaps, smoothing)
+
+    def on_values(self) -> NDArray[np.float64]:
+        """The slope in the values at a strength of 1, (n,)."""
+        return self.times * float(self.scale.value) * self.contrast.pull_back(self.slope)
+
+    def _steady(self, gaps: NDArray[Any], smoothing: NDArray[Any]) -> None:
+        """Less of the strength where the last tree carried a gap to the other side of 0, more of it elsewhere."""
+        if self._last is not None:
+            swung = (gaps * self._last < 0) & (np.abs(gaps) > SWING * smoothing)
+            self.share = np.where(swung, HALVED * self.share, np.minimum(1.0, RELEASE * self.share))
+        self._last = gaps
 
 
 class FairPull:
@@ -40,17 +86,17 @@ class FairPull:
     target : BoundTarget
         The value that is evened out.
     known : Contrast, optional
-        The same gaps between the groups as features tell them (see `group_chances`). Rows are pulled along these, so
-        that trees learn nothing that holds on the training rows alone; how far is decided by the gaps themselves.
+        The same gaps between the groups as features tell them (see `group_chances`). Rows are pulled along these above
+        all, so that trees learn what holds on other queries too.
     total : Callable, optional
         Adds an array up over the processes that train together, each on its own rows.
+    own : float
+        With ``known``, how strongly rows are pulled along the groups themselves.
 
     Attributes
     ----------
-    scale : LossScale
-        c so far.
-    share : ndarray
-        The share of the strength that is used for each gap, (J,).
+    ways : list of Way
+        Along the groups themselves and, with ``known``, as features tell them.
     rounds : int
         The rounds so far.
     """
@@ -61,13 +107,11 @@ class FairPull:
         target: BoundTarget,
         known: Contrast | None = None,
         total: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
+        own: float = OWN,
     ) -> None:
-        self.contrast, self.target, self.total = contrast, target, total
-        self.known = contrast if known is None else known
-        self.scale, self.rounds = LossScale(), 0
-        self.share = np.ones(len(contrast.pairs.a))
+        self.target, self.total, self.rounds = target, total, 0
+        self.ways = [Way(contrast, 1.0)] if known is None else [Way(contrast, own), Way(known, KNOWN)]
         self._error = _relative_errors(contrast, total)
-        self._last: NDArray[Any] | None = None
 
     def __call__(self, scores: NDArray[np.float64], loss_gradient: NDArray[Any], alpha: float) -> NDArray[np.float64]:
         """Give the gradient of a round.
@@ -87,28 +131,24 @@ class FairPull:
             What is to be added to the loss's, (n,).
         """
         value = self.target.value(scores)
-        gaps, spread = self.contrast.gaps(value), self._spread(value)
-        if spread == 0:
-            # As before the first tree: what sums leave of a gap is rounding, and its sign means nothing.
-            gaps = np.zeros_like(gaps)
+        spread = self._spread(value)
         smoothing = np.maximum(spread * np.hypot(SMOOTHING, self._error), np.finfo(np.float64).tiny)
-        self._steady(gaps, smoothing)
-        full = self.contrast.pairs.slope(gaps if spread > 0 else np.ones_like(gaps))
+        for way in self.ways:
+            way.go_to(value, smoothing, flat=spread == 0)
         if self.rounds <= CLOSELY or self.rounds % SELDOM == 0:
-            sums = self.scale.sums(loss_gradient, self._full_pull(scores, full))
-            self.scale.update_sums(*(sums if self.total is None else self.total(sums)))
-        strength = alpha * float(self.scale.value) * min(1.0, self.rounds / WARM_UP)
+            self._rescale(scores, loss_gradient)
+        strength = alpha * min(1.0, self.rounds / WARM_UP)
         self.rounds += 1
-        slope = full * self.share * np.abs(gaps) / np.hypot(gaps, smoothing)  # 0 where the value is flat
-        return strength * self._pulled(scores, self.known, slope)
+        return strength * self.target.pull_back(scores, sum(way.on_values() for way in self.ways))
 
-    def _full_pull(self, scores: NDArray[np.float64], slope: NDArray[Any]) -> NDArray[np.float64]:
-        """The pull by the groups themselves, less a part of what features do not tell of them."""
-        pull = self._pulled(scores, self.contrast, slope)
-        if self.known is self.contrast:
-            return pull
-        known, whole = (float(np.abs(each).sum()) for each in (self._pulled(scores, self.known, slope), pull))
-        return pull * np.clip(known / whole, LEAST_KNOWN, 1) ** MADE_UP if whole > 0 else pull
+    def _rescale(self, scores: NDArray[np.float64], loss_gradient: NDArray[Any]) -> None:
+        """Take in the pulls of a round at full slope: by the groups themselves, less a part of what features miss."""
+        pulls = [self.target.pull_back(scores, way.contrast.pull_back(way.full)) for way in self.ways]
+        sums = np.array([np.abs(part).sum(dtype=np.float64) for part in (loss_gradient, *pulls)])
+        loss, own, *known = sums if self.total is None else self.total(sums)
+        self.ways[0].scale.update_sums(loss, own)
+        for way, along in zip(self.ways[1:], known, strict=True):
+            way.scale.update_sums(loss, made_up(own, along))
 
     def _spread(self, value: NDArray[np.float64]) -> float:
         """The standard deviation of the value over all rows; 0 where it is all rounding."""
@@ -117,16 +157,6 @@ class FairPull:
         square = total(np.array([((value - summed / n) ** 2).sum()]))[0]
         spread = float(np.sqrt(square / n))
         return spread if spread > FLAT * size / n else 0.0
-
-    def _pulled(self, scores: NDArray[np.float64], along: Contrast, slope: NDArray[Any]) -> NDArray[np.float64]:
-        return self.target.pull_back(scores, along.pull_back(slope))
-
-    def _steady(self, gaps: NDArray[Any], smoothing: NDArray[Any]) -> None:
-        """Less of the strength where the last tree carried a gap to the other side of 0, more of it elsewhere."""
-        if self._last is not None:
-            swung = (gaps * self._last < 0) & (np.abs(gaps) > SWING * smoothing)
-            self.share = np.where(swung, HALVED * self.share, np.minimum(1.0, RELEASE * self.share))
-        self._last = gaps
 
 
 def _relative_errors(contrast: Contrast, total: Callable[[NDArray[Any]], NDArray[Any]] | None) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.aware import (
-    OWN,
+    OF_THESE_ROWS,
     REFINED,
     STRENGTHS,
     evened,
@@ -25,14 +26,18 @@ from evenrank.boosting.group_chances import group_chances
 from evenrank.boosting.held_out import Judged, check_held_out, kept_aside
 from evenrank.boosting.metrics import EvaluationMetric
 from evenrank.boosting.objective import TARGET, FairObjective, base_gradients
+from evenrank.boosting.pull import OWN
 from evenrank.boosting.rows import fit_rows, in_order
-from evenrank.boosting.search import Tried, least_loss_within
+from evenrank.boosting.search import LAST, Tried, least_loss_within
 from evenrank.categories import Categories
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
 from evenrank.rankers.matching import match_groups
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
+
+# Trains at a strength; gives the scores of the trees on the training rows, (n,), where training knows them.
+FitAt = Callable[[float], NDArray[Any] | None]
 
 
 def warn_if_above(
@@ -194,8 +199,8 @@ class FairBoosted:
         chances = self._chances(X, data, spec)
         limit = spec.max_violation if limit is None else limit
 
-        def trained_at(alpha: float) -> NDArray[Any] | None:
-            objective = self._objective_at(alpha, data, spec, chances)
+        def trained_at(alpha: float, own: float = OWN) -> NDArray[Any] | None:
+            objective = self._objective_at(alpha, data, spec, chances, own)
             metric = EvaluationMetric(sets, spec, limit, self._shifted) if sets else None
             self.group_offset_, self._training_objective = None, objective
             try:
@@ -210,7 +215,10 @@ class FairBoosted:
         exact = self.group_aware and has_exact_offsets(spec, data)
         fit_at = self._fit_with_offsets(X, data, rows, sets, limit, fit_once) if exact else trained_at
         if spec.max_violation is not None:
-            gap = self._search(spec, judged, fit_at)
+            last = [(OF_THESE_ROWS, fit_at)] if exact else []
+            if chances is not None:
+                last = [(alpha, partial(trained_at, own=own)) for alpha, own in LAST]
+            gap = self._search(spec, judged, fit_at, [] if judged.held_out else last)
             self.violation_ = gap if not judged.held_out else self._gap(Judged(X, data), spec)
         else:
             trained = fit_at(float(self.alpha))
@@ -224,7 +232,7 @@ class FairBoosted:
         sets: list[Judged],
         limit: float | None,
         fit_once: Callable[..., None],
-    ) -> Callable[[float], NDArray[Any] | None]:
+    ) -> FitAt:
         """Train the trees, and what is to be added to them; gives what sets the strength. See `_train`."""
         spec = FairnessSpec.of(self)
         part = 1.0 if spec.bounded else part_of_offsets(float(self.alpha))
@@ -247,8 +255,8 @@ class FairBoosted:
         offsets = exact_offsets(others, data, spec)
 
         def at(alpha: float) -> NDArray[Any]:
-            whole = exact_offsets(trained, data, spec) if alpha == OWN else offsets
-            self.alpha_, self.group_offset_ = alpha, part_of_offsets(alpha) * whole if alpha < OWN else whole
+            whole = exact_offsets(trained, data, spec) if alpha == OF_THESE_ROWS else offsets
+            self.alpha_, self.group_offset_ = alpha, part_of_offsets(alpha) * whole if alpha < OF_THESE_ROWS else whole
             return trained
 
         return at
@@ -256,14 +264,14 @@ class FairBoosted:
     def _gap(self, rows: Judged, spec: FairnessSpec, trees: NDArray[Any] | None = None) -> float:
         return float("nan") if rows.data.n_groups < 2 else rows.gap(self._scores_of(rows, trees), spec)
 
-    def _search(self, spec: FairnessSpec, judged: Judged, fit_at: Callable[[float], NDArray[Any] | None]) -> float:
+    def _search(self, spec: FairnessSpec, judged: Judged, fit_at: FitAt, last: list[tuple[float, FitAt]]) -> float:
         """Keep the model that ``max_violation`` takes, and give the gap that it was judged by."""
         assert spec.max_violation is not None
         name = spec.gap_name
         if TopViolation(judged.data, spec).contrast.pairs.missing:
             raise ConfigError(f"max_violation needs {name}, which these rows do not define. Set alpha instead.")
 
-        def tried(alpha: float) -> Tried:
+        def tried(alpha: float, fit_at: FitAt = fit_at) -> Tried:
             trained = fit_at(alpha)
             scores = self._scores_of(judged, None if judged.held_out else trained)
             with warnings.catch_warnings():
@@ -272,13 +280,9 @@ class FairBoosted:
                 gap, quality = judged.gap(scores, spec), judged.quality(scores, spec.k)
             return Tried(alpha, gap, quality, dict(self.__dict__))
 
-        if self.group_aware and has_exact_offsets(spec, judged.data):
-            best, models = least_loss_within(spec.max_violation, tried, STRENGTHS, REFINED)
-            if best.gap > spec.max_violation and not judged.held_out:
-                models.append(tried(OWN))
-                best = min(best, models[-1], key=lambda model: model.gap)
-        else:
-            best, models = least_loss_within(spec.max_violation, tried)
+        grid = (STRENGTHS, REFINED) if self.group_aware and has_exact_offsets(spec, judged.data) else ()
+        makers = (partial(tried, *each) for each in last)
+        best, models = least_loss_within(spec.max_violation, tried, *grid, last=makers)
         self.__dict__.clear()
         self.__dict__.update(best.state)
         self.tried_ = [(model.alpha, model.gap, model.quality) for model in sorted(models, key=lambda m: m.alpha)]
@@ -295,7 +299,7 @@ class FairBoosted:
         return FairObjective(data, base_gradients(name, data, rule), replace(spec, alpha=0.0, max_violation=None))
 
     def _objective_at(
-        self, alpha: float, data: RankingData, spec: FairnessSpec, chances: NDArray[Any] | None
+        self, alpha: float, data: RankingData, spec: FairnessSpec, chances: NDArray[Any] | None, own: float
     ) -> FairObjective | None:
         """None where the library's own objective is enough."""
         if alpha == 0 and not self.group_aware and self._is_native(data):
@@ -307,6 +311,7 @@ class FairBoosted:
             replace(spec, alpha=alpha, max_violation=None),
             chances=chances,
             group_aware=self.group_aware,
+            own=own,
         )
 
     def _chances(self, X: Any, data: RankingData, spec: FairnessSpec) -> NDArray[Any] | None:

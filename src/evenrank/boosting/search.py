@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,10 @@ from typing import Any
 # reached. Then between the weakest one that is and the strongest below it that is not.
 COARSE = tuple(10 ** (power / 2) for power in range(-4, 3))
 REFINED = 2
+# Where a gap is asked for on the training rows that no strength reaches, these are tried: a strength, and how strongly
+# rows are pulled along the groups themselves (see `FairPull`). Trees can always learn who is in which group, though not
+# for other queries.
+LAST = ((1.0, 3.0), (10**-0.5, 10.0), (10**0.5, 10.0))
 
 
 @dataclass(frozen=True)
@@ -27,10 +31,12 @@ def least_loss_within(
     train: Callable[[float], Tried],
     strengths: tuple[float, ...] = COARSE,
     refined: int = REFINED,
+    last: Iterable[Callable[[], Tried]] = (),
 ) -> tuple[Tried, list[Tried]]:
     """Find a strength whose gap is at most ``limit`` at the least loss of quality.
 
-    Strength 0 is kept if it is within the limit. At most 1 + 7 + 2 models are trained, unless told otherwise.
+    Strength 0 is kept if it is within the limit. At most 1 + 7 models are trained, and then 2 between two of them or
+    what is tried last, unless told otherwise.
 
     Parameters
     ----------
@@ -42,6 +48,8 @@ def least_loss_within(
         What is tried, in rising order.
     refined : int
         How many more are tried between two of them.
+    last : iterable of Callable
+        Models of other kinds, which are trained one after the other if no strength is within the limit, until one is.
 
     Returns
     -------
@@ -69,7 +77,11 @@ def least_loss_within(
         for _ in range(refined):
             middle_alpha = (strongest * weakest) ** 0.5
             strongest, weakest = (strongest, middle_alpha) if within(middle_alpha) else (middle_alpha, weakest)
-    good = [model for model in tried.values() if model.gap <= limit]
-    if good:
-        return max(good, key=lambda model: (model.quality, -model.alpha)), list(tried.values())
-    return min(tried.values(), key=lambda model: model.gap), list(tried.values())
+    models = list(tried.values())
+    for make in last if high == len(strengths) else ():
+        models.append(make())
+        if models[-1].gap <= limit:
+            break
+    good = [model for model in models if model.gap <= limit]
+    best = max(good, key=lambda model: (model.quality, -model.alpha)) if good else min(models, key=lambda m: m.gap)
+    return best, models
