@@ -52,7 +52,7 @@ LAYERS = [
 ]
 LAYER_OF = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 MODULES = [module for module in graph.modules() if graph.unit(module) not in graph.FACADE]
-SCIKIT_LEARN = ("rankers", "linear", "boosting")
+SCIKIT_LEARN = ("rankers", "linear", "boosting", "torch")
 LONGEST = 350  # lines of a module
 
 

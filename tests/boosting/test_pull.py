@@ -121,7 +121,7 @@ def test_features_that_tell_a_little_of_the_group_are_made_up_for_in_part() -> N
     for told in (1.0, 0.25, 0.01):
         chances = told * np.eye(2)[data.group] + (1 - told) / 2
         known = known_contrast(contrast, data, FairnessSpec("dp"), chances)
-        sizes.append(np.abs(pulled(FairPull(contrast, bound, known), scores, loss, 1.0)).sum())
+        sizes.append(np.abs(pulled(FairPull(contrast, bound, known, own=0.0), scores, loss, 1.0)).sum())
     ratio = [each / sizes[0] for each in sizes]
     assert 0.25 < ratio[1] < 1
     assert 0.01 < ratio[2] < 0.1
@@ -226,7 +226,7 @@ def test_features_that_tell_the_group_pull_as_the_group_does(scope: str) -> None
     np.testing.assert_allclose(found, (KNOWN + OWN) * expected, rtol=1e-12)
 
 
-def test_each_way_is_driven_by_its_own_gap() -> None:
+def test_a_gap_that_features_tell_pulls_though_the_groups_have_none() -> None:
     # Features take the rows of even numbers for group 0. The groups themselves have no gap; those as told have one.
     data = rows(40)
     told = np.eye(2)[np.arange(data.n_rows) % 2]
@@ -257,3 +257,20 @@ def test_an_unknown_group_and_a_group_of_one_query_are_taken() -> None:
     chances = group_chances(Recorder, mixed.features, mixed)
     assert (chances[-3:] == 0).all()
     np.testing.assert_allclose(chances[:-3].sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("notion", ["dp", "eop"])
+def test_lists_of_a_single_group_are_left_to_the_loss_where_nothing_there_changes_a_gap(notion: str) -> None:
+    data = rows(40)
+    apart = data.with_group(np.where(data.query_of_row % 2, "a", "b"))
+    mixed = data.with_group(np.where(data.query_of_row < 2, data.group, 1 - data.query_of_row % 2))
+    scores, loss = drawn(data)
+    for each in (apart, mixed):
+        pull = FairPull(
+            bind(notion, each, training=True), bind_target("topk", data.query_ptr, k=2), lists=data.query_ptr
+        )
+        moved = np.maximum.reduceat(pulled(pull, scores, loss, 1.0) != 0, data.query_ptr[:-1])
+        # For equal opportunity, the order of a list of one group decides which of its relevant items are selected.
+        cell = each.group if notion == "dp" else np.where(data.relevant, each.group, -1)
+        assert moved.tolist() == [len(set(cell[data.query_of_row == query])) > 1 for query in range(40)]
+        assert moved.any() == (notion == "eop" or each is mixed)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.boosting.objective import FIRST_ALPHA, FairObjective, Gradients, bound_target
+from evenrank.boosting.objective import FIRST_ALPHA, FairObjective, Gradients, bound_target, fixed_sums
 from evenrank.boosting.pull import FairPull
 from evenrank.contrasts import Contrast, Pairs
 from evenrank.data import RankingData
@@ -97,7 +97,8 @@ class CollectiveObjective(FairObjective):
         contrast = SummedContrast(Cells.of(spec.notion, data).contrast(), total)
         if contrast.pairs.missing:
             raise ConfigError(f"{spec.gap_name} has strata without two groups in all rows. Set alpha=0, or add rows.")
-        self.pull = FairPull(contrast, bound_target(spec, data.query_ptr), total=total)
+        lists = fixed_sums(spec, data.query_ptr)
+        self.pull = FairPull(contrast, bound_target(spec, data.query_ptr), total=total, lists=lists)
         if spec.bounded:
             self.measured = _SummedViolation(data, spec, contrast)
 

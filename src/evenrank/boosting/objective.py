@@ -19,7 +19,7 @@ from evenrank.losses import LOSSES
 from evenrank.notions import bind
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
-from evenrank.targets import BoundTarget, bind_target
+from evenrank.targets import TARGETS, BoundTarget, bind_target
 
 BASES = ("lambdarank", *POINTWISE)
 TARGET = "topk"
@@ -106,7 +106,8 @@ class FairObjective:
         if self.alpha > 0:
             contrast = bind(spec.notion, data, scope=spec.scope, training=True)
             known = None if chances is None else known_contrast(contrast, data, spec, chances)
-            self.pull = FairPull(contrast, bound_target(spec, data.query_ptr), known, own=own)
+            lists = fixed_sums(spec, data.query_ptr)
+            self.pull = FairPull(contrast, bound_target(spec, data.query_ptr), known, own=own, lists=lists)
         self.offsets: list[NDArray[np.float64]] = []
         self.rounds, self.from_zero = 0, True
         self.scores: NDArray[np.float64] | None = None
@@ -205,6 +206,11 @@ def bound_target(spec: FairnessSpec, query_ptr: NDArray[np.int64]) -> BoundTarge
     from evenrank.boosting.soft_topk import FastTopK
 
     return FastTopK(query_ptr, spec.k, float(temperature or TEMPERATURE), FLOOR)
+
+
+def fixed_sums(spec: FairnessSpec, query_ptr: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """The bounds of the lists, where no order changes the sum over a list of what is evened out; else None."""
+    return query_ptr if TARGETS[spec.target].listwise else None
 
 
 def base_gradients(name: str, data: RankingData, rule: Any = None) -> Gradients:

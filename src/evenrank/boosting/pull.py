@@ -15,10 +15,10 @@ from evenrank.targets import BoundTarget, LossScale, made_up
 # spread of the value over rows, so that gaps of long lists, where few items are selected, are not all "near 0", joined
 # with the standard error of the gap between groups of that many rows: a gap that chance could have made pulls less.
 SMOOTHING = 0.1
-# Rows are pulled in two ways, so many times as strongly as the loss does at a strength of 1: along the groups as features
-# tell them, by the gap between those, which holds on other queries; and a little along the groups themselves, by their
-# own gap, which closes what is left on the training rows at little cost.
-KNOWN, OWN = 2.5, 0.2
+# Rows are pulled in two ways, so many times as strongly as the loss pulls at a strength of 1: along the groups as
+# features tell them, which holds on other queries, and a little along the groups themselves, which closes what is left
+# on the training rows at little cost.
+KNOWN, OWN = 1.0, 0.2
 # A tree may carry a gap beyond 0. Then the share of the strength that is used for that gap is halved, and let go
 # slowly: a strong α swings no more than a weak one. Gaps within this share of ε are noise, not a swing.
 HALVED, RELEASE, SWING = 0.5, 1.1, 0.2
@@ -31,7 +31,7 @@ CLOSELY, SELDOM = 10, 5
 
 
 class Way:
-    """One way in which rows are pulled: along a contrast, by the gaps of that contrast.
+    """One way in which rows are pulled: along a contrast, as far as its gaps say.
 
     Parameters
     ----------
@@ -46,8 +46,9 @@ class Way:
         c so far.
     share : ndarray
         The share of the strength that is used for each gap, (J,).
-    full, slope : ndarray
-        The slope in each gap in this round, (J,): of |gap|, and of its smooth form times the share.
+    gaps, full, slope : ndarray
+        In this round, (J,): the gaps that say how far, the slope of their size, and that of its smooth form times the
+        share.
     """
 
     def __init__(self, contrast: Contrast, times: float) -> None:
@@ -55,25 +56,46 @@ class Way:
         self.share = np.ones(len(contrast.pairs.a))
         self._last: NDArray[Any] | None = None
 
-    def go_to(self, value: NDArray[np.float64], smoothing: NDArray[Any], *, flat: bool) -> None:
-        """Take the gaps of a round; where the value is flat, what sums leave of them is rounding, with no sign."""
-        gaps = self.contrast.gaps(value)
+    def go_to(
+        self,
+        value: NDArray[np.float64],
+        smoothing: NDArray[Any],
+        *,
+        flat: bool,
+        or_more: NDArray[Any] | None = None,
+    ) -> None:
+        """Take the gaps of a round; where the value is flat, what sums leave of them is rounding, with no sign.
+
+        Parameters
+        ----------
+        value : ndarray
+            The value that is evened out, (n,).
+        smoothing : ndarray
+            ε of each gap, (J,).
+        flat : bool
+            Whether the value is one and the same.
+        or_more : ndarray, optional
+            Gaps of another way, (J,), which count where they are larger.
+        """
+        self.gaps = self.contrast.gaps(value)
         if flat:
-            gaps = np.zeros_like(gaps)
-        self._steady(gaps, smoothing)
-        self.full = self.contrast.pairs.slope(np.ones_like(gaps) if flat else gaps)
-        self.slope = self.full * self.share * np.abs(gaps) / np.hypot(gaps, smoothing)
+            self.gaps = np.zeros_like(self.gaps)
+        if or_more is not None:
+            self.gaps = np.where(np.abs(or_more) >= np.abs(self.gaps), or_more, self.gaps)
+        self._steady(smoothing)
+        self.full = self.contrast.pairs.slope(np.ones_like(self.gaps) if flat else self.gaps)
+        self.slope = self.full * self.share * np.abs(self.gaps) / np.hypot(self.gaps, smoothing)
 
     def on_values(self) -> NDArray[np.float64]:
         """The slope in the values at a strength of 1, (n,)."""
         return self.times * float(self.scale.value) * self.contrast.pull_back(self.slope)
 
-    def _steady(self, gaps: NDArray[Any], smoothing: NDArray[Any]) -> None:
+    def _steady(self, smoothing: NDArray[Any]) -> None:
         """Less of the strength where the last tree carried a gap to the other side of 0, more of it elsewhere."""
         if self._last is not None:
-            swung = (gaps * self._last < 0) & (np.abs(gaps) > SWING * smoothing)
+            swung = (self.gaps * self._last < 0) & (np.abs(self.gaps) > SWING * smoothing)
             self.share = np.where(swung, HALVED * self.share, np.minimum(1.0, RELEASE * self.share))
-        self._last = gaps
+        self._last = self.gaps
 
 
 class FairPull:
@@ -92,6 +114,10 @@ class FairPull:
         Adds an array up over the processes that train together, each on its own rows.
     own : float
         With ``known``, how strongly rows are pulled along the groups themselves.
+    lists : ndarray, optional
+        The bounds of the lists, (q + 1,), for a target whose sum over a list no order changes. Lists whose rows are all
+        pulled alike, as those with a single group are for demographic parity, are then left to the loss: nothing there
+        changes a gap.
 
     Attributes
     ----------
@@ -108,10 +134,12 @@ class FairPull:
         known: Contrast | None = None,
         total: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
         own: float = OWN,
+        lists: NDArray[np.int64] | None = None,
     ) -> None:
         self.target, self.total, self.rounds = target, total, 0
         self.ways = [Way(contrast, 1.0)] if known is None else [Way(contrast, own), Way(known, KNOWN)]
         self._error = _relative_errors(contrast, total)
+        self._moves = None if lists is None else _movable(contrast, lists)
 
     def __call__(self, scores: NDArray[np.float64], loss_gradient: NDArray[Any], alpha: float) -> NDArray[np.float64]:
         """Give the gradient of a round.
@@ -133,17 +161,25 @@ class FairPull:
         value = self.target.value(scores)
         spread = self._spread(value)
         smoothing = np.maximum(spread * np.hypot(SMOOTHING, self._error), np.finfo(np.float64).tiny)
+        before = None
         for way in self.ways:
-            way.go_to(value, smoothing, flat=spread == 0)
+            way.go_to(value, smoothing, flat=spread == 0, or_more=before)
+            before = way.gaps
         if self.rounds <= CLOSELY or self.rounds % SELDOM == 0:
             self._rescale(scores, loss_gradient)
         strength = alpha * min(1.0, self.rounds / WARM_UP)
         self.rounds += 1
-        return strength * self.target.pull_back(scores, sum(way.on_values() for way in self.ways))
+        on_values = self.ways[0].on_values()
+        for way in self.ways[1:]:
+            on_values = on_values + way.on_values()
+        return strength * self._on_scores(scores, on_values)
+
+    def _on_scores(self, scores: NDArray[np.float64], on_values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.target.pull_back(scores, on_values if self._moves is None else on_values * self._moves)
 
     def _rescale(self, scores: NDArray[np.float64], loss_gradient: NDArray[Any]) -> None:
         """Take in the pulls of a round at full slope: by the groups themselves, less a part of what features miss."""
-        pulls = [self.target.pull_back(scores, way.contrast.pull_back(way.full)) for way in self.ways]
+        pulls = [self._on_scores(scores, way.contrast.pull_back(way.full)) for way in self.ways]
         sums = np.array([np.abs(part).sum(dtype=np.float64) for part in (loss_gradient, *pulls)])
         loss, own, *known = sums if self.total is None else self.total(sums)
         self.ways[0].scale.update_sums(loss, own)
@@ -168,3 +204,11 @@ def _relative_errors(contrast: Contrast, total: Callable[[NDArray[Any]], NDArray
     by_cell = np.asarray(contrast.cells.multiply(contrast.cells).sum(axis=1)).reshape(-1)
     by_cell = by_cell if total is None else total(by_cell)
     return np.asarray(np.sqrt(by_cell[pairs.a] + by_cell[pairs.b]), np.float64)
+
+
+def _movable(contrast: Contrast, lists: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+    """The rows of lists in which some row is pulled unlike another, (n,); None where all are."""
+    slope = np.random.default_rng(0).uniform(1, 2, len(contrast.pairs.a))  # equal pulls are no accident of the slope
+    on_values, starts = contrast.pull_back(slope), lists[:-1][np.diff(lists) > 0]
+    moves = np.maximum.reduceat(on_values, starts) != np.minimum.reduceat(on_values, starts)
+    return None if moves.all() else np.repeat(moves, np.diff(np.append(starts, lists[-1])))

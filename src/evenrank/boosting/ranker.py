@@ -280,9 +280,10 @@ class FairBoosted:
                 gap, quality = judged.gap(scores, spec), judged.quality(scores, spec.k)
             return Tried(alpha, gap, quality, dict(self.__dict__))
 
-        grid = (STRENGTHS, REFINED) if self.group_aware and has_exact_offsets(spec, judged.data) else ()
+        costless = self.group_aware and has_exact_offsets(spec, judged.data)
+        grid: Any = {"strengths": STRENGTHS, "refined": REFINED} if costless else {}
         makers = (partial(tried, *each) for each in last)
-        best, models = least_loss_within(spec.max_violation, tried, *grid, last=makers)
+        best, models = least_loss_within(spec.max_violation, tried, last=makers, **grid)
         self.__dict__.clear()
         self.__dict__.update(best.state)
         self.tried_ = [(model.alpha, model.gap, model.quality) for model in sorted(models, key=lambda m: m.alpha)]

@@ -15,7 +15,7 @@ MADE_UP, LEAST_KNOWN = 0.6, 0.1
 
 
 def made_up(own: Any, known: Any) -> Any:
-    """Give what the pull along the groups as features tell them is measured by, so that part of the rest is made up for.
+    """Give what the pull along groups as features tell them is measured by: part of what they miss is made up for.
 
     Parameters
     ----------

@@ -26,6 +26,7 @@ class BatchRows:
     n_groups: int
     relevance_threshold: float
     sample_weight: NDArray[np.float64] | None = None
+    membership: NDArray[np.float64] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -60,6 +61,8 @@ def pooled(notion: Notion, data: Any, across: str) -> Contrast:
     Contrast
         The contrast.
     """
+    if data.membership is not None:
+        return Cells.of(notion, data).contrast(across=across)
     strata = notion.masks(data)
     if not is_named(notion):
         cells = Cells.of(notion, data)  # which checks masks of the user's own

@@ -23,6 +23,7 @@ from evenrank.torch.running_means import Averaged, Memory
 
 torch: Any = require("torch")
 PADDING = -1e8  # scores at or below it are no items' own
+SUM_SLACK = 1e-5  # of probabilities in float32
 
 
 class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
@@ -122,7 +123,8 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         relevance : Tensor
             (n,).
         group : Tensor
-            (n,), whole numbers from 0, with -1 for an unknown one.
+            (n,), whole numbers from 0, with -1 for an unknown one; or the probabilities of the groups, (n, groups): a
+            row that sums to less than 1 is partly unknown.
         qid : Tensor, optional
             (n,), whole numbers in any order; None is a single query.
         sample_weight : Tensor, optional
@@ -142,7 +144,9 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             scores, relevance, group, qid, sample_weight = unpadded(
                 scores, relevance, group, qid, sample_weight, strata, mask
             )
-        check_rows(scores, relevance=relevance, group=group, qid=qid, sample_weight=sample_weight)
+        by_chance = group.ndim == 2
+        columns = {"relevance": relevance, "qid": qid, "sample_weight": sample_weight}
+        check_rows(scores, **columns if by_chance else {**columns, "group": group})
         if not len(scores):
             return scores.sum(dim=0)
         numbers = _numpy(scores).astype(np.float64)
@@ -166,8 +170,10 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             masks = np.asarray(unmasked(strata, "strata"), bool)[:, in_order]
             notion = Notion(notion.name, lambda _: list(masks))
         weight = None if sample_weight is None else _numpy(sample_weight).astype(np.float64)[in_order]
-        columns = (_numpy(relevance)[in_order], _codes(_numpy(group))[in_order], weight)
-        term = self._term(notion, self._rows(notion, *columns, ptr, ids), ptr)
+        code, chances = _likeliest(_numpy(group), len(numbers)) if by_chance else (_codes(_numpy(group)), None)
+        chances = None if chances is None else chances[in_order]
+        data = self._rows(notion, _numpy(relevance)[in_order], code[in_order], chances, weight, ptr, ids)
+        term = self._term(notion, data, ptr)
         value, gradient = term.value_and_gradient(numbers[in_order])
         if order is not None:
             stored, gradient = gradient, np.empty_like(gradient)
@@ -179,14 +185,16 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         notion: Notion,
         relevance: NDArray[Any],
         group: NDArray[Any],
+        chances: NDArray[np.float64] | None,
         weight: NDArray[np.float64] | None,
         ptr: NDArray[np.int64],
         ids: NDArray[Any],
     ) -> BatchRows | RankingData:
         """The rows as the notion needs them."""
         groups = max(int(np.maximum.reduce(group)) + 1, 2, self._memory.groups)
+        groups = groups if chances is None else chances.shape[1]
         if self.scope == "amortized" and is_named(notion):
-            return BatchRows(relevance, group, groups, self.relevance_threshold, weight)
+            return BatchRows(relevance, group, groups, self.relevance_threshold, weight, chances)
         return RankingData(
             features=np.empty((len(relevance), 0)),
             relevance=relevance,
@@ -198,6 +206,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             group_names=tuple(range(groups)),
             relevance_threshold=self.relevance_threshold,
             sample_weight=weight,
+            membership=chances,
         )
 
     def _term(self, notion: Notion, data: Any, ptr: NDArray[np.int64]) -> FairnessTerm:
@@ -284,3 +293,16 @@ def _codes(group: NDArray[Any]) -> NDArray[Any]:
         value = wrong[0] if len(wrong) else np.inf
         raise DataError(f"group must hold whole numbers from 0, or -1 for an unknown one; got {value:g}.")
     return known.astype(np.int64)
+
+
+def _likeliest(chances: NDArray[Any], n: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """The likeliest group of each row, (n,), and the probabilities of all, (n, groups), checked."""
+    chances = chances.astype(np.float64)
+    if len(chances) != n or chances.shape[1] < 2:
+        raise DataError(
+            f"group must have shape ({n},), or ({n}, groups) for probabilities of two groups or more; "
+            f"got {tuple(chances.shape)}."
+        )
+    if not ((chances >= 0).all() and (chances.sum(axis=1) <= 1 + SUM_SLACK).all()):
+        raise DataError("group must hold probabilities ≥ 0 of sum ≤ 1 in each row, where it has a column per group.")
+    return chances.argmax(axis=1), chances

@@ -15,9 +15,9 @@ from evenrank.design_columns import column_scale
 from evenrank.extras import require
 from evenrank.progress import Progress, warn_interrupted
 from evenrank.rankers.row_products import row_products
-from evenrank.targets import LossScale
 from evenrank.torch.batches import QueryBatchSampler
 from evenrank.torch.losses import Tensor
+from evenrank.torch.pull import BatchPull, slope_of
 
 torch: Any = require("torch")
 
@@ -215,28 +215,21 @@ def _decoded(text: Any, size: int) -> Tensor:
     return torch.from_numpy(numbers.astype(np.float32))
 
 
-def _slope(values: Tensor, leaf: Tensor) -> Tensor:
-    """The slope in the scores of the sum over models, each of which has its own scores."""
-    return torch.autograd.grad(values.sum(), leaf)[0]
-
-
 def train(
     networks: Networks,
     data: RankingData,
     loss: Any,
-    fairness: Any,
     alphas: NDArray[np.float64],
+    pull: BatchPull | None,
     *,
-    sharp: Any,
     learning_rate: float,
     weight_decay: float,
     epochs: int,
     batch_queries: int,
     seed: int,
-    strata: NDArray[np.bool_] | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Train networks by Adam on loss + c·α·Γ, over batches of queries; see `LossScale` on c.
+    """Train networks by Adam on loss + c·α·Γ, over batches of queries; see `BatchPull`.
 
     The sum over models is descended. No model shares a weight with another, so each trains as it would alone.
 
@@ -246,18 +239,16 @@ def train(
         The networks, which are changed.
     data : RankingData
         The training rows.
-    loss, fairness : torch.nn.Module
-        The loss and a `FairnessLoss`.
+    loss : torch.nn.Module
+        The loss.
     alphas : ndarray
         The strength of each model, (M,).
-    sharp : torch.nn.Module
-        The same `FairnessLoss` without smoothing, whose gradient is the pull at full slope.
+    pull : BatchPull or None
+        The fairness term; None leaves it out.
     learning_rate, weight_decay : float
         Adam's.
     epochs, batch_queries, seed : int
         Passes over the rows, queries in a batch, and the seed of their order.
-    strata : ndarray, optional
-        (strata, n): the rows' masks of a notion of the user's own.
     progress : Callable, optional
         Called with the fraction done.
 
@@ -275,7 +266,7 @@ def train(
     for parameter in parameters:
         parameter.requires_grad_()
     optimizer = torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay)
-    taken, scale = 0, LossScale()
+    taken = 0
     try:
         for _ in range(epochs):
             for rows in sampler:
@@ -283,15 +274,11 @@ def train(
                 relevance, group, qid = (column[rows] for column in columns)
                 weight = None if weights is None else weights[rows]
                 leaf = scores.detach().requires_grad_()
-                slope = _slope(loss(leaf, relevance.to(device), group, qid, sample_weight=weight), leaf)
-                if alphas.any():
-                    masks = None if strata is None else strata[:, rows]
-                    smooth, full = (
-                        _slope(term(leaf, relevance, group, qid, sample_weight=weight, strata=masks), leaf)
-                        for term in (fairness, sharp)
+                slope = slope_of(loss(leaf, relevance.to(device), group, qid, sample_weight=weight), leaf)
+                if pull is not None:
+                    slope = slope + strength * pull(
+                        slope, leaf, rows, relevance=relevance, qid=qid, sample_weight=weight
                     )
-                    times = scale.update(*(part.cpu().numpy() for part in (slope, full)))
-                    slope = slope + strength * torch.as_tensor(times).to(strength) * smooth
                 optimizer.zero_grad()
                 scores.backward(slope)
                 optimizer.step()

@@ -25,6 +25,7 @@ from evenrank.rankers.top_violation import top_violation
 from evenrank.torch.fairness import FairnessLoss
 from evenrank.torch.losses import LOSSES, LogisticLoss
 from evenrank.torch.network import Networks, decode, encode, train
+from evenrank.torch.pull import BatchPull, told_groups
 
 torch: Any = require("torch")
 
@@ -32,7 +33,7 @@ torch: Any = require("torch")
 class FairNeuralRanker(BaseRanker):
     """A neural ranker trained to rank well and to treat groups evenly: loss + c·α·Γ(target), with Adam.
 
-    c makes a strength of 1 pull at the scores about as strongly as the loss does; see `evenrank.targets.LossScale`.
+    c makes a strength of 1 pull at the scores about as strongly as the loss does; see `evenrank.torch.pull.BatchPull`.
 
     Parameters
     ----------
@@ -41,9 +42,8 @@ class FairNeuralRanker(BaseRanker):
     scope : str
         "amortized" over the queries of a batch, or "per_query".
     target : str
-        The value that is evened out: "exposure", "topk", "probability", "score" or "centered"; docs/neural.md
+        The value that is evened out: "topk", "exposure", "probability", "score" or "centered"; docs/neural.md
         compares them.
-        "topk" lowers the gap most at large strengths and suits a small ``max_violation``.
     k : int
         The cut-off of target "topk" and of ``max_violation``.
     hidden : sequence of int
@@ -101,7 +101,7 @@ class FairNeuralRanker(BaseRanker):
         notion: Any = "equal_opportunity",
         alpha: float = 1.0,
         scope: str = "amortized",
-        target: str = "exposure",
+        target: str = "topk",
         *,
         k: int = 5,
         max_violation: float | None = None,
@@ -169,9 +169,11 @@ class FairNeuralRanker(BaseRanker):
         spec.check_groups(data)
         with bar(type(self).__name__, show=self.verbose) as progress:
             if spec.bounded:
+                data.need_numbers("a network")
+                chances = told_groups(data)
 
                 def tried(strengths: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
-                    trained, taken = self._trained(data, strengths, progress)
+                    trained, taken = self._trained(data, strengths, progress, chances)
                     return (trained, taken, strengths), data.to_caller(trained.score_data(data))
 
                 models, chosen = weakest_within(spec, data, strength_grid(), tried)
@@ -239,9 +241,13 @@ class FairNeuralRanker(BaseRanker):
     # ------------------------------------------------------------------ training
 
     def _trained(
-        self, data: RankingData, alphas: NDArray[np.float64], progress: Callable[[float], None] | None = None
+        self,
+        data: RankingData,
+        alphas: NDArray[np.float64],
+        progress: Callable[[float], None] | None = None,
+        chances: NDArray[np.float64] | None = None,
     ) -> tuple[Networks, int]:
-        """Networks for every strength, trained together, and the batches taken."""
+        """Networks for every strength, trained together, and the batches taken; ``chances`` of the groups, if known."""
         choose(self.loss, LOSSES, what="loss")
         check_number(self.batch_queries, "batch_queries", least=1, whole=True)
         epochs = max(10, -(-100 // -(-data.n_queries // self.batch_queries))) if self.epochs is None else self.epochs
@@ -266,37 +272,36 @@ class FairNeuralRanker(BaseRanker):
                     f"training with alpha > 0 compares groups and needs at least two; the data has {groups}."
                 )
         threshold = data.relevance_threshold
-        fairness, sharp = (
-            FairnessLoss(
-                self.notion,
-                self.scope,
-                self.target,
-                k=self.k,
-                relevance_threshold=threshold,
-                smoothing=smoothing,
-                momentum=self.momentum,
-            )
-            for smoothing in (self.smoothing * alphas, 0.0)
-        )
         base = LOSSES[self.loss]
         loss = base(relevance_threshold=threshold) if base is LogisticLoss else base()
         networks = Networks.fresh(data, self.hidden, len(alphas), seed=seed, device=self.device or "cpu")
+        pull = None
+        if alphas.any():
+            known = told_groups(data) if chances is None else chances
+            pull = BatchPull(lambda: self._terms(alphas, threshold), data.group, known, self._own_strata(data))
         taken = train(
             networks,
             data,
             loss,
-            fairness,
             alphas,
-            sharp=sharp,
+            pull,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
             epochs=epochs,
             batch_queries=self.batch_queries,
             seed=seed,
-            strata=self._own_strata(data) if alphas.any() else None,
             progress=progress,
         )
         return networks, taken
+
+    def _terms(self, alphas: NDArray[np.float64], threshold: float) -> tuple[FairnessLoss, FairnessLoss]:
+        """The term, and the same without smoothing."""
+        options: Any = {"k": self.k, "relevance_threshold": threshold, "momentum": self.momentum}
+        smooth, sharp = (
+            FairnessLoss(self.notion, self.scope, self.target, smoothing=smoothing, **options)
+            for smoothing in (self.smoothing * alphas, 0.0)
+        )
+        return smooth, sharp
 
     def _own_strata(self, data: RankingData) -> NDArray[np.bool_] | None:
         """The masks, on all rows, of a notion of the user's own, which may look at features that a batch lacks."""
