@@ -44,3 +44,15 @@ def test_what_the_grid_can_reach_is_reached_however_the_gaps_jump(seed: int, lim
     else:
         assert kept.gap == min(gaps.values())
         assert len(tried) == len(COARSE) + 1
+
+
+@pytest.mark.parametrize(("gaps", "trained"), [((0.3, 0.04, 0.0), 2), ((0.3, 0.2, 0.1), 3)])
+def test_other_models_are_tried_only_where_no_strength_is_within_the_limit(
+    gaps: tuple[float, ...], trained: int
+) -> None:
+    others = [lambda gap=gap: Tried(5.0, gap, 0.0, None) for gap in gaps]
+    kept, tried = least_loss_within(0.05, trainer(lambda alpha: 0.5), last=others)
+    assert len(tried) == 1 + len(COARSE) + trained
+    assert kept.gap == gaps[trained - 1]
+    kept, tried = least_loss_within(0.05, trainer(lambda alpha: 0.0 if alpha > 1 else 0.5), last=others)
+    assert all(model.alpha != 5.0 for model in tried)
