@@ -19,12 +19,12 @@ from evenrank.boosting.lightgbm_callables import (
     small_classifier,
     understood,
 )
-from evenrank.boosting.lightgbm_fit import TREES, evaluated, listed, steady_drops, without_evaluation
+from evenrank.boosting.lightgbm_fit import BOOSTING, TREES, evaluated, listed, taken_objective, without_evaluation
 from evenrank.boosting.lightgbm_text import checked_text, with_objective
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
 from evenrank.boosting.ranker import FairBoosted
-from evenrank.boosting.rows import each_in_order, eval_rows, in_order
+from evenrank.boosting.rows import each_in_order, eval_rows, in_order, with_pandas_categories
 from evenrank.boosting.rules import POINTWISE, lightgbm_rule
 from evenrank.data import RankingData
 from evenrank.errors import DataError
@@ -40,7 +40,6 @@ TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 __all__ = ["FairLGBMRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
 # Parameters, with the values at which the scores of training are those of `predict` to the last bit.
-BOOSTING = ("boosting_type", "boosting", "boost")
 PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(BOOSTING, (None, "gbdt", "gbrt"))
 PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
 MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
@@ -191,12 +190,13 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         FairLGBMRanker
             The trained ranker itself.
         """
-        X, data, names = self._fit_rows(X, y, qid, group, sensitive_features, sample_weight)
+        X, data, names = self._fit_rows(with_pandas_categories(X), y, qid, group, sensitive_features, sample_weight)
         if eval_X is not None:
             eval_set = [(eval_X, eval_y)] if not isinstance(eval_X, tuple) else list(zip(eval_X, eval_y, strict=True))
         if self.categories_:
             kwargs.setdefault("categorical_feature", [names.index(name) for name in self.categories_])
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
+        sets = sets and [(with_pandas_categories(rows), labels) for rows, labels in sets]
         judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, self.relevance_threshold)
         start = in_order(init_score, data.row_order)
         given = {
@@ -222,10 +222,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
                 self.set_params(n_estimators=trees, **dict.fromkeys(TREES & set(self._other_params), trees))
             self._silent = metric is not None and metric.higher_is_better and given.get("eval_metric") is None
             if objective is not None:
-                self._objective = of_scores(objective)
-                if "dart" in map(self.get_params().get, BOOSTING):
-                    self._objective, remember = steady_drops(self._objective)
-                    asked = asked | {"callbacks": [*(asked.get("callbacks") or []), remember]}
+                self._objective, asked = taken_objective(of_scores(objective), self.get_params(), asked)
             metrics = {} if metric is None else {"eval_metric": [*listed(given.get("eval_metric")), of_labels(metric)]}
             options = {"sample_weight": rows.sample_weight, "init_score": in_order(start, numbers), **asked, **metrics}
             try:
@@ -286,7 +283,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         """
         known = self._serving_groups(X, sensitive_features)
         stored = isinstance(X, RankingData)
-        scores = super().predict(columns(X, self), *args, **kwargs)
+        scores = super().predict(with_pandas_categories(columns(X, self)), *args, **kwargs)
         if known is not None and np.ndim(scores) == 1:
             scores = self._shifted(scores, known)
         return X.to_caller(scores) if stored else scores  # type: ignore[no-any-return, unused-ignore]

@@ -15,9 +15,9 @@ from evenrank.boosting.held_out import judged_sets
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import XGBOOST
 from evenrank.boosting.ranker import FairBoosted
-from evenrank.boosting.rows import each_in_order, eval_rows, in_order
+from evenrank.boosting.rows import each_in_order, eval_rows, in_order, query_weights
 from evenrank.boosting.rules import POINTWISE, xgboost_rule
-from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier
+from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier, understood
 from evenrank.boosting.xgboost_dask import dask_fit, dask_objective
 from evenrank.boosting.xgboost_json import checked_model, is_linear
 from evenrank.data import RankingData
@@ -26,7 +26,6 @@ from evenrank.extras import require
 from evenrank.notions import NotionLike
 from evenrank.quiet import first_line
 from evenrank.rankers import model_file
-from evenrank.row_checks import as_array
 
 xgboost = require("xgboost")
 require("numba")
@@ -145,7 +144,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         """
         X, data, names = self._fit_rows(X, y, qid, group, sensitive_features)
         self._types = ["c" if name in self.categories_ else "float" for name in names] if self.categories_ else None
-        weight = None if sample_weight is None else np.asarray(as_array(sample_weight, "sample_weight"), np.float64)
+        weight = None if sample_weight is None else query_weights(sample_weight, data.n_queries)
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
         if sets and sizes is None:
             raise ConfigError("pass eval_qid or eval_group, the queries of each eval_set.")
@@ -250,7 +249,10 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         """
         known = self._serving_groups(X, sensitive_features)
         stored = isinstance(X, RankingData)
-        scores = super().predict(columns(X, self), **kwargs)
+        try:
+            scores = super().predict(columns(X, self), **kwargs)
+        except xgboost.core.XGBoostError as error:
+            raise understood(error) from None
         if known is not None:
             scores = self._shifted(scores, known)
         return X.to_caller(scores) if stored else scores  # type: ignore[no-any-return, unused-ignore]

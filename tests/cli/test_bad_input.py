@@ -99,6 +99,9 @@ IN_THE_FILE = {
         GOOD.replace("score", "s", 1), "Name the right column with --score, or a column of ranks with --rank."
     ),
     "no item column of that name": Case("audit good.csv --item doc", "Name the right column with --item."),
+    "no weight column of that name": Case(
+        "train good.csv --sample-weight w", "Name the right column with --sample-weight."
+    ),
     "no feature of that name": Case(
         "train good.csv -o out.json --features x,z", "good.csv: features column 'z' is not in the data; it has 'qid'"
     ),

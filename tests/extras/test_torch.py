@@ -715,3 +715,29 @@ def test_masked_inputs_of_the_fairness_loss_are_refused(name: str) -> None:
     rows[name] = np.ma.masked_array(values, np.arange(values.size).reshape(values.shape) == 1)
     with pytest.raises(er.DataError, match=rf"{name} must not be masked; got a masked value"):
         et.FairnessLoss("dp")(scores, **rows)
+
+
+def test_a_batch_is_refused_where_its_numbers_are_no_groups_or_weights() -> None:
+    scores, relevance = torch.tensor([3.0, 1.0, 2.0, 0.5]), torch.tensor([1, 0, 1, 0])
+    fairness = er.torch.FairnessLoss("dp")
+    group = torch.tensor([0, 0, 1, 1])
+    assert fairness(scores, relevance, group.bool()).item() == fairness(scores, relevance, group).item()
+    for wrong in (group - 2, group * 10**9):
+        with pytest.raises(DataError, match="group must hold numbers of groups from 0"):
+            fairness(scores, relevance, wrong)
+    for weight in (-torch.ones(4), torch.full((4,), torch.nan)):
+        with pytest.raises(DataError, match="sample_weight must be numbers ≥ 0; got"):
+            fairness(scores, relevance, group, sample_weight=weight)
+
+
+def test_the_lowest_half_number_is_padding() -> None:
+    scores = torch.tensor([[3.0, 1.0], [2.0, torch.finfo(torch.float16).min]], dtype=torch.float16)
+    with pytest.raises(DataError, match="-65504 looks like padding"):
+        er.torch.FairnessLoss("dp")(scores, torch.ones(2, 2), torch.tensor([[0, 1], [0, 1]]))
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "nowhere"])
+def test_a_device_that_is_not_there(device: str) -> None:
+    data = er.datasets.german_credit("age")
+    with pytest.raises(ConfigError, match=f"device must be one that torch has here, as 'cpu'; got {device!r}"):
+        er.torch.FairNeuralRanker("dp", device=device).fit(data)

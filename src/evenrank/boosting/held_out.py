@@ -18,6 +18,7 @@ from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 
 CONFIDENCE = 0.9  # of the interval whose upper end must be within ``max_violation`` on held-out queries: 95 % one-sided
+FEWEST_QUERIES = 2  # that an interval needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +93,12 @@ def kept_aside(data: RankingData, fraction: float) -> NDArray[np.bool_]:
     ndarray
         (queries,).
     """
-    check_number(fraction, "validation_fraction", above=0)
-    if fraction >= 1 or data.n_queries < 2:
-        raise ConfigError(f"validation_fraction must be below 1, of at least 2 queries; got {fraction:g}.")
-    number = min(max(1, round(fraction * data.n_queries)), data.n_queries - 1)
+    if fraction >= 1 or data.n_queries <= FEWEST_QUERIES:
+        raise ConfigError(
+            f"validation_fraction must be below 1, of at least {FEWEST_QUERIES + 1} queries; got {fraction:g} of "
+            f"{data.n_queries}."
+        )
+    number = min(max(FEWEST_QUERIES, round(fraction * data.n_queries)), data.n_queries - 1)
     aside = np.zeros(data.n_queries, bool)
     aside[np.random.default_rng(0).permutation(data.sorted_queries)[:number]] = True
     return aside
@@ -136,6 +139,35 @@ def judged_sets(
         )
         judged.append(Judged(X, data, held_out=True))
     return judged
+
+
+def check_limits(fraction: Any, limit: Any, sets: list[Judged], spec: FairnessSpec) -> None:
+    """Refuse limits that would have no effect: on held-out queries where there are none, or without ``max_violation``.
+
+    Parameters
+    ----------
+    fraction : float or None
+        ``validation_fraction``.
+    limit : float or None
+        ``eval_max_violation``.
+    sets : list of Judged
+        The evaluation sets whose groups are known.
+    spec : FairnessSpec
+        What the ranker is asked for.
+    """
+    if fraction is not None:
+        check_number(fraction, "validation_fraction", above=0)
+        if not spec.bounded:
+            raise ConfigError(
+                f"validation_fraction={fraction:g} is for max_violation, which is not set: no query would be kept "
+                "aside. Set max_violation, or leave it out."
+            )
+    if limit is not None:
+        check_number(limit, "eval_max_violation", least=0)
+        if not sets:
+            raise ConfigError(
+                f"eval_max_violation={limit:g} needs eval_sensitive_features, the groups of each eval_set; got none."
+            )
 
 
 def check_held_out(spec: FairnessSpec) -> None:

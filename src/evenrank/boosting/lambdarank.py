@@ -81,12 +81,15 @@ class LambdaRank:
         if self.gains is None:
             return relevance.astype(np.float64)
         label = relevance.astype(np.int64)
-        table = np.asarray(self.gains or 2.0 ** np.arange(MAX_LABEL) - 1)
+        of_xgboost = self.library == "xgboost"
+        table = np.asarray(self.gains or 2.0 ** np.arange(MAX_LABEL + of_xgboost) - 1)
         wrong = (label != relevance) | (label < 0) | (label >= len(table))
         if wrong.any():
+            name = "rank:ndcg" if of_xgboost else "lambdarank"
+            way = "set ndcg_exp_gain=False" if of_xgboost else "pass one label_gain per grade"
             raise DataError(
-                f"lambdarank needs relevance in whole numbers from 0 to {len(table) - 1}; got "
-                f"{relevance[wrong][0]:g}. Round it, or pass one label_gain per grade."
+                f"{name} needs relevance in whole numbers from 0 to {len(table) - 1}; got {relevance[wrong][0]:g}. "
+                f"Round it, or {way}."
             )
         return np.asarray(table[label], np.float64)
 
@@ -101,6 +104,8 @@ class BoundLambdaRank:
         self.label = np.ascontiguousarray(relevance, np.float32)
         self.ptr = np.asarray(query_ptr, np.int64)
         self.gain = rule.gain(self.label)
+        if rule.measure == "map" and (graded := self.label[(self.label != 0) & (self.label != 1)]).size:
+            raise DataError(f"rank:map needs relevance 0 or 1; got {graded[0]:g}. Use rank:ndcg, or make it binary.")
         length = np.diff(self.ptr)
         self.discount = 1 / np.log2(2.0 + np.arange(length.max(initial=1)))
         place = np.arange(len(self.label)) - np.repeat(self.ptr[:-1], length)

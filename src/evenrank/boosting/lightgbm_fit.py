@@ -6,11 +6,13 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
+from evenrank.errors import ConfigError
 from evenrank.extras import require
 
 # Other names of ``n_estimators``.
 TREES = {"num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds", "nrounds"}
 TREES |= {"num_boost_round", "max_iter"}
+BOOSTING = ("boosting_type", "boosting", "boost")
 
 
 def listed(metrics: Any) -> list[Any]:
@@ -33,6 +35,34 @@ def evaluated(sets: Any) -> dict[str, Any]:
     if "eval_X" not in signature(require("lightgbm").LGBMRanker.fit).parameters:
         return {"eval_set": sets}
     return {"eval_X": tuple(X for X, _ in sets), "eval_y": tuple(y for _, y in sets)}
+
+
+def taken_objective(derivatives: Callable[..., Any], params: dict[str, Any], asked: dict[str, Any]) -> tuple[Any, Any]:
+    """Give an objective in Python, and the arguments of ``fit``, as this LightGBM needs them.
+
+    Parameters
+    ----------
+    derivatives : Callable
+        The objective as LGBMRanker takes it.
+    params : dict
+        The parameters of the ranker.
+    asked : dict
+        The arguments of ``fit``.
+
+    Returns
+    -------
+    tuple
+        The objective and the arguments to use instead.
+    """
+    if str(params.get("bagging_by_query", False)).lower() not in ("false", "0", "none"):
+        raise ConfigError(
+            "bagging_by_query grows no trees with an objective in Python (LightGBM 4.7), which alpha > 0 needs. Leave "
+            "it out; bagging_fraction and subsample work."
+        )
+    if "dart" not in map(params.get, BOOSTING):
+        return derivatives, asked
+    derivatives, remember = steady_drops(derivatives)
+    return derivatives, asked | {"callbacks": [*(asked.get("callbacks") or []), remember]}
 
 
 def steady_drops(derivatives: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[[Any], None]]:

@@ -69,6 +69,8 @@ class EvaluationMetric:
             TopViolation(each.data, spec) if limit is None else ConstrainedNDCG(each.data, spec, limit) for each in sets
         ]
         self.name = self.metrics[0].name
+        self._relevance = [metric.data.relevance.astype(np.float32) for metric in self.metrics]
+        self._calls = [0] * len(self.metrics)
 
     def value(self, relevance: NDArray[Any], scores: NDArray[Any]) -> float:
         """Give the metric of the set that has this relevance.
@@ -83,7 +85,12 @@ class EvaluationMetric:
         float
             The metric; NaN for rows that are none of the sets.
         """
-        for metric in self.metrics:
-            if np.array_equal(metric.data.relevance.astype(np.float32), np.asarray(relevance, np.float32)):
-                return metric.value(self.shifted(np.asarray(scores, np.float64), metric.data))
-        return float("nan")
+        given = np.asarray(relevance, np.float32)
+        own = [number for number, labels in enumerate(self._relevance) if np.array_equal(labels, given)]
+        if not own:
+            return float("nan")
+        # Sets of the same labels (the same rows by two attributes) come in their order, once per round.
+        number = min(own, key=lambda each: self._calls[each])
+        self._calls[number] += 1
+        metric = self.metrics[number]
+        return metric.value(self.shifted(np.asarray(scores, np.float64), metric.data))

@@ -23,7 +23,7 @@ from evenrank.boosting.aware import (
     scores_by_others,
 )
 from evenrank.boosting.group_chances import group_chances
-from evenrank.boosting.held_out import Judged, check_held_out, kept_aside
+from evenrank.boosting.held_out import Judged, check_held_out, check_limits, kept_aside
 from evenrank.boosting.metrics import EvaluationMetric
 from evenrank.boosting.objective import TARGET, FairObjective, base_gradients
 from evenrank.boosting.pull import OWN
@@ -183,6 +183,10 @@ class FairBoosted:
         objective (None: the library's own), a metric, and perhaps a number of trees: so many, with no evaluation.
         """
         spec = FairnessSpec.of(self)
+        check_limits(self.validation_fraction, limit, sets, spec)
+        exact = self.group_aware and has_exact_offsets(spec, data)
+        if spec.active and not exact:
+            self._base(data)  # refuses a loss that is not ours now, not after the first model
         rows, judged = None, Judged(X, data)
         if spec.bounded and (self.validation_fraction is not None or sets):
             check_held_out(spec)
@@ -212,7 +216,6 @@ class FairBoosted:
                 self.group_offset_ = objective.offsets[min(self._trees_kept(), len(objective.offsets)) - 1]
             return None if objective is None else self._trained_scores(X, objective)
 
-        exact = self.group_aware and has_exact_offsets(spec, data)
         fit_at = self._fit_with_offsets(X, data, rows, sets, limit, fit_once) if exact else trained_at
         if spec.max_violation is not None:
             last = [(OF_THESE_ROWS, fit_at)] if exact else []
@@ -344,5 +347,5 @@ class FairBoosted:
             return X if sensitive_features is None else X.with_group(sensitive_features)
         if sensitive_features is None:
             raise ConfigError("this ranker is group_aware: pass sensitive_features to predict, one label per row.")
-        n = len(sensitive_features)  # type: ignore[arg-type]
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
         return RankingData.from_arrays(np.zeros((n, 0)), np.zeros(n), sensitive_features, np.zeros(n, np.int64))

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
+from evenrank.extras import require
 from evenrank.frame_columns import frame_labels
 from evenrank.notions import Notion
-from evenrank.rankers.matching import own_columns, unnamed
-from evenrank.row_checks import as_array, unmasked
+from evenrank.rankers.matching import category_frame, named_columns, unnamed
+from evenrank.row_checks import as_array, checked_numbers, frame_names, unmasked
 
 
 def fit_rows(
@@ -58,6 +60,8 @@ def fit_rows(
     X = library_features(X)
     X, qid = without_query(X, qid, group)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if np.shape(X)[1:] == (0,):
+        raise DataError("training needs at least one feature; the data has none.")
     data = RankingData.from_arrays(
         X if reads_features else np.zeros((n, 0)),
         y,
@@ -66,7 +70,8 @@ def fit_rows(
         relevance_threshold=relevance_threshold,
         sample_weight=sample_weight,
     )
-    names = tuple(map(str, X.columns)) if hasattr(X, "columns") else unnamed(np.shape(X)[1])
+    columns = frame_names(X)
+    names = unnamed(np.shape(X)[1]) if columns is None else tuple(map(str, columns))
     return in_order(X, data.row_order), data, names
 
 
@@ -85,7 +90,8 @@ def without_query(X: Any, qid: Any, group: Any) -> tuple[Any, Any]:
     tuple
         The features without that column, and the ids.
     """
-    if qid is not None or group is not None or "qid" not in getattr(X, "columns", ()):
+    columns = frame_names(X)
+    if qid is not None or group is not None or columns is None or "qid" not in list(columns):
         return X, qid
     import narwhals as nw
 
@@ -126,8 +132,40 @@ def query_ids(qid: Any, group: Any, n: int) -> ArrayLike:
     return np.repeat(np.arange(len(sizes)), sizes.astype(np.int64))
 
 
+def query_weights(weight: Any, n_queries: int) -> NDArray[np.float64]:
+    """Check XGBoost's weights, one per query.
+
+    Parameters
+    ----------
+    weight : array-like
+        The weights.
+    n_queries : int
+        The number of queries.
+
+    Returns
+    -------
+    ndarray
+        (queries,).
+
+    Raises
+    ------
+    DataError
+        If they are not one finite number ≥ 0 per query, or all 0.
+    """
+    weight = as_array(weight, "sample_weight")
+    if weight.shape != (n_queries,):
+        raise DataError(
+            f"sample_weight must have one value for each of the {n_queries} queries, in the order in which they first "
+            f"appear, as XGBRanker's; got shape {weight.shape}. Give weights of rows in a RankingData."
+        )
+    weight = checked_numbers(weight, n_queries, "sample_weight", "query {}".format)
+    if not weight.any():
+        raise DataError("sample_weight must have a positive sum; every weight is 0.")
+    return np.asarray(weight, np.float64)
+
+
 def library_features(X: Any, names: Sequence[str] | None = None) -> Any:
-    """Give features in a form for the library: masked values as missing, and only a frame's columns of training.
+    """Give features in a form for the library: masked values as missing, and a frame's columns in training's order.
 
     Parameters
     ----------
@@ -143,7 +181,29 @@ def library_features(X: Any, names: Sequence[str] | None = None) -> Any:
     """
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X if X.dtype.kind == "f" else X.astype(np.float64), np.nan)
-    return own_columns(X, names)
+    if issparse(X) and X.format not in ("csr", "csc"):
+        return X.tocsr()  # rows of other forms cannot be selected
+    return X if names is None else named_columns(X, names)
+
+
+def with_pandas_categories(X: Any) -> Any:
+    """Give a frame of Arrow's or polars' categories as pandas has it, for LightGBM, which ends the process over others.
+
+    Parameters
+    ----------
+    X : array, frame or sparse matrix
+        The features.
+
+    Returns
+    -------
+    array, frame or sparse matrix
+        The features.
+    """
+    frame = category_frame(X)
+    if frame is None or frame.implementation.is_pandas():
+        return X
+    require("pandas")
+    return frame.to_pandas()
 
 
 def in_order(values: Any, order: NDArray[np.int64] | None) -> Any:

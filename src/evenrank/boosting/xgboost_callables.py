@@ -13,7 +13,9 @@ from evenrank.boosting.objective import ObjectiveOnRows, fairness
 from evenrank.boosting.own_rows import refuse_other_rows
 from evenrank.boosting.rows import as_rows
 from evenrank.boosting.rules import xgboost_rule
+from evenrank.errors import DataError
 from evenrank.extras import require
+from evenrank.quiet import first_line
 from evenrank.rankers.top_violation import TopViolation
 
 
@@ -34,6 +36,17 @@ def small_classifier(**options: Any) -> Any:
             "n_jobs": 1,
             **options,
         }
+    )
+
+
+def understood(error: Exception) -> Exception:
+    """Give an error in words where a frame has a category that training had not: XGBoost names its source and stack."""
+    message = first_line(error)
+    if "category not in the training set" not in message:
+        return error
+    found = message[message.index("Found") :] if "Found" in message else message
+    return DataError(
+        f"{found}. Make it missing; trained on RankingData.from_frame(…), the ranker counts such a category as missing."
     )
 
 

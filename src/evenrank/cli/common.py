@@ -57,7 +57,8 @@ def read_labelled_rows(
 
 def with_advice(error: MissingColumn, advice: Mapping[str, str]) -> DataError:
     """Make the error for a missing column, with advice in the command line's own terms."""
-    return DataError(f"{error.fact} {advice.get(error.role, f'Name the right column with --{error.role}.')}")
+    option = error.role.replace("_", "-")
+    return DataError(f"{error.fact} {advice.get(error.role, f'Name the right column with --{option}.')}")
 
 
 def read_ranked_rows(

@@ -199,7 +199,8 @@ def _plain_scores(ranker: Any, strength: str, data: RankingData) -> Any:
     """The scores of the training rows without mitigation: of the base ranker, or of one trained at strength 0."""
     if isinstance(ranker, RerankedRanker):
         return ranker.base.predict(data)
-    options = {strength: 0.0} | ({"max_violation": None} if "max_violation" in ranker.get_params() else {})
+    bounds = ("max_violation", "validation_fraction")
+    options = {strength: 0.0} | {name: None for name in bounds if name in ranker.get_params()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the model's own training told them
         plain = deepcopy(ranker).set_params(**options)

@@ -12,7 +12,7 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import is_categorical
 from evenrank.labels import label_places
-from evenrank.row_checks import listed
+from evenrank.row_checks import frame_names, listed
 
 
 def match_features(data: RankingData, names: tuple[str, ...]) -> Any:
@@ -76,6 +76,37 @@ def own_columns(X: Any, names: Sequence[str] | None, *, reorder: bool = False) -
     if len(frame.columns) == len(known) and not reorder:
         return X
     return frame.select(known).to_native()
+
+
+def named_columns(X: Any, names: Sequence[str]) -> Any:
+    """Bring a frame's columns into the model's order, for a library that takes them by place.
+
+    Parameters
+    ----------
+    X : Any
+        A frame; anything else stays as it is.
+    names : sequence of str
+        The model's features; made-up names are those of an array, whose columns have places only.
+
+    Returns
+    -------
+    Any
+        The frame.
+
+    Raises
+    ------
+    DataError
+        If the frame lacks one of them.
+    """
+    columns = frame_names(X)
+    if columns is None or tuple(names) == unnamed(len(names)):
+        return X
+    missing = [name for name in names if name not in set(map(str, columns))]
+    if missing:
+        raise DataError(
+            f"the model was trained on {len(names)} features ({listed(names)}); the data lacks {listed(missing)}."
+        )
+    return own_columns(X, names, reorder=True)
 
 
 def category_frame(X: Any) -> Any:

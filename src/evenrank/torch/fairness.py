@@ -24,6 +24,8 @@ from evenrank.torch.running_means import Averaged, Memory
 torch: Any = require("torch")
 PADDING = -1e8  # scores at or below it are no items' own
 SUM_SLACK = 1e-5  # of probabilities in float32
+HALF_PADDING = torch.finfo(torch.float16).min  # the lowest number of half precision, which does not reach so far
+MOST_GROUPS = 1000  # whose pairs, half a million, still fit
 
 
 class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
@@ -152,7 +154,8 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         numbers = _numpy(scores).astype(np.float64)
         low, high = float(np.minimum.reduce(numbers, axis=None)), float(np.maximum.reduce(numbers, axis=None))
         # Half precision reaches −∞ on its own.
-        if low <= PADDING and (low > -np.inf or scores.dtype in (torch.float32, torch.float64)):
+        padded = low <= (HALF_PADDING if scores.dtype == torch.float16 else PADDING)
+        if padded and (low > -np.inf or scores.dtype in (torch.float32, torch.float64)):
             raise DataError(
                 f"scores must be those of items; {low:g} looks like padding. Leave padded places out, or pass lists "
                 "(B, L) with mask=."
@@ -191,8 +194,15 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         ids: NDArray[Any],
     ) -> BatchRows | RankingData:
         """The rows as the notion needs them."""
-        groups = max(int(np.maximum.reduce(group)) + 1, 2, self._memory.groups)
-        groups = groups if chances is None else chances.shape[1]
+        least, most = int(np.minimum.reduce(group)), int(np.maximum.reduce(group))
+        if least < -1 or most >= MOST_GROUPS:
+            raise DataError(
+                f"group must hold numbers of groups from 0 (at most {MOST_GROUPS}), or -1 for an unknown one; got "
+                f"{least if least < -1 else most}. Number the groups 0, 1, 2 …"
+            )
+        if weight is not None and not float(np.minimum.reduce(weight)) >= 0:
+            raise DataError(f"sample_weight must be numbers ≥ 0; got {float(np.minimum.reduce(weight)):g}.")
+        groups = max(most + 1, 2, self._memory.groups) if chances is None else chances.shape[1]
         if self.scope == "amortized" and is_named(notion):
             return BatchRows(relevance, group, groups, self.relevance_threshold, weight, chances)
         return RankingData(
@@ -286,7 +296,7 @@ def _tensor(values: NDArray[Any], like: Tensor) -> Tensor:
 def _codes(group: NDArray[Any]) -> NDArray[Any]:
     """Groups as whole numbers; NaN is unknown in floating ones, which come from a single tensor of all columns."""
     if group.dtype.kind != "f":
-        return group
+        return group.astype(np.int64) if group.dtype.kind == "b" else group
     known = np.where(np.isnan(group), -1, group)
     wrong = known[known != np.floor(known)]
     if len(wrong) or np.isinf(known).any():

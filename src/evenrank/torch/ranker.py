@@ -16,6 +16,7 @@ from evenrank.extras import require
 from evenrank.linear.strengths import strength_grid
 from evenrank.notions import NOTIONS, Cells, as_notion
 from evenrank.progress import bar
+from evenrank.quiet import first_line
 from evenrank.rankers import model_file
 from evenrank.rankers.base import BaseRanker, seed_of
 from evenrank.rankers.matching import match_features
@@ -274,7 +275,7 @@ class FairNeuralRanker(BaseRanker):
         threshold = data.relevance_threshold
         base = LOSSES[self.loss]
         loss = base(relevance_threshold=threshold) if base is LogisticLoss else base()
-        networks = Networks.fresh(data, self.hidden, len(alphas), seed=seed, device=self.device or "cpu")
+        networks = Networks.fresh(data, self.hidden, len(alphas), seed=seed, device=_device(self.device))
         pull = None
         if alphas.any():
             known = told_groups(data) if chances is None else chances
@@ -307,6 +308,15 @@ class FairNeuralRanker(BaseRanker):
         """The masks, on all rows, of a notion of the user's own, which may look at features that a batch lacks."""
         notion = as_notion(self.notion)
         return None if NOTIONS.get(notion.name) is notion else Cells.of(notion, data).strata
+
+
+def _device(name: str | None) -> Any:
+    """The device of that name, if there is one here."""
+    try:
+        return torch.empty(0, device=name or "cpu").device
+    except (RuntimeError, AssertionError, TypeError) as error:
+        reason = first_line(error)
+        raise ConfigError(f"device must be one that torch has here, as 'cpu'; got {name!r} ({reason}).") from None
 
 
 def train_scores(

@@ -1,0 +1,164 @@
+"""Frames, sparse matrices and weights as users bring them to the boosted rankers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+import evenrank as er
+from evenrank.errors import ConfigError, DataError
+
+pytestmark = [pytest.mark.extras, pytest.mark.filterwarnings("ignore")]
+
+N, QUERIES = 240, 12
+RANDOM = np.random.default_rng(0)
+FRAME = pd.DataFrame(RANDOM.normal(size=(N, 3)), columns=["a", "b", "c"])
+GRADE = np.clip(np.round(FRAME["a"] + RANDOM.normal(size=N)), 0, 3).to_numpy()
+QID = np.repeat(np.arange(QUERIES), N // QUERIES)
+GROUP = RANDOM.choice(["x", "y"], N)
+COLOURED = FRAME.assign(colour=pd.Categorical(np.where(GRADE > 1, "red", RANDOM.choice(["blue", "green"], N))))
+ROWS: dict[str, Any] = {"qid": QID, "sensitive_features": GROUP}
+KINDS = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "pyarrow": lambda frame: pl.from_pandas(frame).to_arrow(),
+}
+LIBRARIES = ["lightgbm", "xgboost"]
+
+
+def ranker(library: str, **options: Any) -> Any:
+    options = {"n_estimators": 4, "n_jobs": 1, "notion": "dp", "alpha": 0.5, **options}
+    if library == "lightgbm":
+        return er.lightgbm.FairLGBMRanker(verbose=-1, min_child_samples=5, **options)
+    return er.xgboost.FairXGBRanker(**options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_columns_are_found_by_name_in_any_order(library: str, kind: str, tmp_path: Any) -> None:
+    as_kind = KINDS[kind]
+    trained = ranker(library).fit(as_kind(FRAME), GRADE, **ROWS)
+    trained.save(tmp_path / "model.json")
+    expected = ranker(library).fit(FRAME.to_numpy(), GRADE, **ROWS).predict(FRAME.to_numpy())
+    assert trained.feature_names_ == ("a", "b", "c")
+    for model in (trained, er.load(tmp_path / "model.json")):
+        np.testing.assert_array_equal(model.predict(as_kind(FRAME[["c", "a", "b"]])), expected)
+        with pytest.raises(DataError, match=r"trained on 3 features \('a', 'b', 'c'\); the data lacks 'b'"):
+            model.predict(as_kind(FRAME.rename(columns={"b": "other"})))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_query_ids_may_be_a_column_of_an_arrow_table(library: str) -> None:
+    table = pl.from_pandas(FRAME.assign(qid=QID)).to_arrow()
+    inside = ranker(library).fit(table, GRADE, sensitive_features=GROUP)
+    np.testing.assert_array_equal(inside.predict(table), ranker(library).fit(FRAME, GRADE, **ROWS).predict(FRAME))
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_categories_of_other_frames_do_not_end_the_process(kind: str) -> None:
+    """LightGBM 4.7 aborts over an Arrow dictionary."""
+    expected = ranker("lightgbm").fit(COLOURED, GRADE, **ROWS).predict(COLOURED)
+    frame = KINDS[kind](COLOURED)
+    model = ranker("lightgbm").fit(frame, GRADE, **ROWS, eval_set=[(frame, GRADE)], eval_qid=[QID])
+    np.testing.assert_allclose(model.predict(frame), expected, rtol=1e-12)
+
+
+def test_xgboost_says_in_a_line_which_category_is_new() -> None:
+    model = ranker("xgboost", enable_categorical=True).fit(COLOURED, GRADE, **ROWS)
+    with pytest.raises(DataError, match=r"`violet`\. Make it missing") as caught:
+        model.predict(COLOURED.assign(colour=pd.Categorical(["violet"] * N)))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", [scipy.sparse.coo_matrix, scipy.sparse.bsr_matrix])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_sparse_matrices_of_any_form(library: str, form: Any) -> None:
+    dense, sparse = FRAME.to_numpy(), form(FRAME.to_numpy())
+    expected = ranker(library).fit(dense, GRADE, **ROWS).predict(dense)
+    np.testing.assert_array_equal(ranker(library).fit(sparse, GRADE, **ROWS).predict(sparse), expected)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_rows_without_features_and_groups_of_other_rows(library: str) -> None:
+    with pytest.raises(DataError, match="at least one feature; the data has none"):
+        ranker(library).fit(np.zeros((N, 0)), GRADE, **ROWS)
+    model = ranker(library, group_aware=True).fit(FRAME, GRADE, **ROWS)
+    with pytest.raises(DataError, match="one value for each of the 240 rows; got shape"):
+        model.predict(FRAME, sensitive_features=GROUP[:3])
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.zeros(QUERIES), "every weight is 0"),
+        (np.full(QUERIES, -1.0), "query 0: sample_weight must be a finite number ≥ 0; got -1"),
+        (np.full(QUERIES, np.nan), "query 0: sample_weight must be a finite number ≥ 0; got nan"),
+        (np.ones(N), r"each of the 12 queries.*got shape \(240,\)"),
+    ],
+)
+def test_weights_of_queries_are_checked(weight: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        ranker("xgboost").fit(FRAME, GRADE, **ROWS, sample_weight=weight)
+
+
+def test_bagging_by_query_is_refused_where_it_would_grow_no_tree() -> None:
+    options = {"bagging_by_query": True, "bagging_fraction": 0.5, "bagging_freq": 1}
+    with pytest.raises(ConfigError, match="bagging_by_query grows no trees"):
+        ranker("lightgbm", **options).fit(FRAME, GRADE, **ROWS)
+    assert np.ptp(ranker("lightgbm", alpha=0.0, **options).fit(FRAME, GRADE, **ROWS).predict(FRAME)) > 0
+
+
+def test_grades_as_each_library_has_them() -> None:
+    large = np.where(GRADE > 1, 31, 0)
+    ours = ranker("xgboost", alpha=1e-12).fit(FRAME, large, **ROWS).predict(FRAME)
+    native = ranker("xgboost", alpha=0.0).fit(FRAME, large, **ROWS).predict(FRAME)
+    np.testing.assert_allclose(ours, native, atol=1e-5)
+    with pytest.raises(
+        DataError, match=r"rank:ndcg needs relevance in whole numbers from 0 to 31; got 32.*ndcg_exp_gain"
+    ):
+        ranker("xgboost").fit(FRAME, np.where(GRADE > 1, 32, 0), **ROWS)
+    with pytest.raises(DataError, match=r"from 0 to 30; got 31.*label_gain"):
+        ranker("lightgbm").fit(FRAME, large, **ROWS)
+    with pytest.raises(DataError, match="rank:map needs relevance 0 or 1; got"):
+        ranker("xgboost", objective="rank:map").fit(FRAME, GRADE, **ROWS)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_limits_without_effect_are_refused(library: str) -> None:
+    sets = {"eval_set": [(FRAME, GRADE)], "eval_qid": [QID]}
+    with pytest.raises(ConfigError, match=r"validation_fraction=0.3 is for max_violation"):
+        ranker(library, validation_fraction=0.3).fit(FRAME, GRADE, **ROWS)
+    with pytest.raises(ConfigError, match=r"validation_fraction must be a finite number > 0; got 'x'"):
+        ranker(library, validation_fraction="x", max_violation=0.1).fit(FRAME, GRADE, **ROWS)
+    with pytest.raises(ConfigError, match=r"eval_max_violation=0.1 needs eval_sensitive_features"):
+        ranker(library).fit(FRAME, GRADE, **ROWS, **sets, eval_max_violation=0.1)
+    with pytest.raises(ConfigError, match=r"eval_max_violation must be a finite number ≥ 0; got -1"):
+        ranker(library).fit(FRAME, GRADE, **ROWS, **sets, eval_sensitive_features=[GROUP], eval_max_violation=-1)
+    few = ranker(library, max_violation=0.1, validation_fraction=1e-9).fit(FRAME, GRADE, **ROWS)
+    assert few.tried_  # two queries are kept aside, the fewest of an interval
+
+
+def test_a_strange_objective_is_refused_before_anything_is_trained() -> None:
+    model = ranker("lightgbm", objective="binary", max_violation=1.0)
+    with pytest.raises(ConfigError, match="objective must be one of lambdarank, rank_xendcg"):
+        model.fit(FRAME, GRADE, **ROWS)
+    assert not hasattr(model, "alpha_")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_the_same_rows_by_two_attributes(library: str) -> None:
+    """Libraries tell a metric the labels only, which are those of both sets here."""
+    other = np.where(RANDOM.integers(0, 2, N) == QID % 2, "p", "q")
+    model = ranker(library).fit(
+        FRAME, GRADE, **ROWS, eval_set=[(FRAME, GRADE)] * 2, eval_qid=[QID] * 2, eval_sensitive_features=[GROUP, other]
+    )
+    history = model.evals_result_ if library == "lightgbm" else model.evals_result()
+    scores = np.asarray(model.predict(FRAME), np.float64)
+    for result, group in zip(history.values(), (GROUP, other), strict=True):
+        expected = er.measure(scores, relevance=GRADE, group=group, qid=QID, measures=["dp@5"])["dp@5"]
+        assert result["dp@5"][-1] == pytest.approx(expected, abs=1e-5)
