@@ -102,6 +102,38 @@ def test_interrupted_while_modules_load(folder):
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "evenrank: interrupted\n")
 
 
+def test_terminated_while_modules_load(folder):
+    (folder / "typer.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)")
+    done = shell("evenrank audit rows.csv", folder, PYTHONPATH=f"{folder}{os.pathsep}{Path(er.__file__).parents[1]}")
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", "evenrank: terminated\n")
+
+
+@pytest.mark.parametrize("waits", ["", "except KeyboardInterrupt: pass"], ids=["reading", "training"])
+def test_terminated_at_work_leaves_nothing_behind(folder, waits):
+    """The copy of a pipe goes with the command, and trainers that keep their weights on Ctrl-C do not go on."""
+    (folder / "tmp").mkdir()
+    program = f"""
+import os, signal, sys, time
+import evenrank.cli.audit as module
+def read(files, *_, **__):
+    assert files[0].exists()
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(9)
+    {waits or "finally: pass"}
+    print("went on")
+module.common.read_labelled_rows = read
+sys.argv = ["evenrank", "audit", "-", "--k", "3", "-o", "a.md"]
+from evenrank.cli import main
+main()
+"""
+    (folder / "program.py").write_text(program)
+    done = shell(f"cat rows.csv | '{sys.executable}' program.py", folder, TMPDIR=str(folder / "tmp"))
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", "evenrank: terminated\n")
+    assert not list((folder / "tmp").iterdir())
+    assert not (folder / "a.md").exists()
+
+
 def test_an_exception_that_an_interrupt_caused_is_an_interrupt():
     caused = ImportError("numpy could not be imported")
     caused.__cause__ = KeyboardInterrupt()
