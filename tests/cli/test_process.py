@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import evenrank as er
 from evenrank.cli import app, process, spool
+from evenrank.errors import DataError
 
 PROGRAM = [sys.executable, "-m", "evenrank"]
 ROWS = "qid,item,relevance,group,score,x\n" + "".join(
@@ -249,3 +251,16 @@ def test_panics_below_python_are_one_line(folder):
     assert done.returncode == 2
     assert done.stderr.startswith("evenrank: a.parquet: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_no_room_for_the_copy_of_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = os.open(tmp_path / "pipe", os.O_RDWR)
+    os.write(writer, ROWS.encode())
+    (tmp_path / "copy").symlink_to("/dev/full")
+    threading.Timer(0.5, os.close, [writer]).start()
+    with pytest.raises(
+        DataError, match=r"pipe: the pipe cannot be copied to .* \(No space left on device\)\. Make room"
+    ):
+        spool._copy(tmp_path / "pipe", tmp_path / "copy")
