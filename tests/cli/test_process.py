@@ -68,7 +68,7 @@ def test_a_full_disk_behind_stdout(folder):
     assert done.stderr == "evenrank: stdout cannot be written (No space left on device).\n"
 
 
-@pytest.mark.parametrize("command", ["--help", "audit rows.csv", "audit rows.csv -o /dev/stdout"])
+@pytest.mark.parametrize("command", ["--help", "--version", "audit rows.csv", "audit rows.csv -o /dev/stdout"])
 def test_a_reader_that_has_gone_is_exit_code_141_without_a_word(folder, command):
     # The reader has gone before the program writes, also what is flushed only at the end.
     script = f"mkfifo pipe; exec 3<>pipe 4>pipe 3>&-; evenrank {command} >&4"
