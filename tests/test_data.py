@@ -459,3 +459,16 @@ def test_a_large_mapped_file_is_given_back_while_it_is_read(tmp_path, monkeypatc
     total = sum(float(block.sum(dtype=np.float64)) for _, block in data.blocks())
     assert total == 64 * float((np.arange(shape[0]) % 97).sum())
     assert held() - before < mapped.nbytes / 1024 / 2
+
+
+def test_names_with_half_a_character_are_refused():
+    """An audit of such a group ended in an error of polars, and its model could not be saved."""
+    X, relevance, query = np.ones((4, 2)), [0, 1, 0, 1], [1, 1, 2, 2]
+    with pytest.raises(DataError, match=r"group label '\\ud800b' must be Unicode text; it holds one half of a pair"):
+        RankingData.from_arrays(X, relevance, ["a", "\ud800b", "a", "a"], query)
+    with pytest.raises(DataError, match=r"feature name '\\ude00' must be Unicode text"):
+        RankingData.from_arrays(X, relevance, ["a", "b", "a", "b"], query, feature_names=["x", "\ude00"])
+    data = RankingData.from_arrays(X, relevance, ["a", "b", "a", "b"], query)
+    with pytest.raises(DataError, match="group label"):
+        data.with_group(["\ud83d", "\ude00", "a", "b"])
+    assert data.with_group(["😀", "a", "😀", "b"]).group_names == ("a", "b", "😀")

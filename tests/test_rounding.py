@@ -114,3 +114,20 @@ def test_equal_selection_is_reported_as_no_gap() -> None:
     assert list(relevance_free.values()) == [0, 0]
     for statistic in statistics(scores[order], data, [names[0], names[2]]):
         assert not statistic.estimates.any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_lists_in_another_order_are_reported_as_no_gap(seed: int) -> None:
+    """Sums over lists differ in their last digits with the order of the lists; intervals and audits must not."""
+    rng = np.random.default_rng(seed)
+    lists, length = 301, 7
+    scores = rng.normal(size=(lists, length))
+    both = np.concatenate([scores, scores[rng.permutation(lists)]]).ravel()
+    data = er.RankingData.from_arrays(
+        np.zeros((len(both), 1)),
+        np.ones(len(both)),
+        np.repeat(["a", "b"], lists * length),
+        np.repeat(np.arange(2 * lists), length),
+    )
+    for statistic in statistics(both, data, ["exposure_gap", "dp@3"]):
+        assert not statistic.estimates.any()

@@ -25,6 +25,15 @@ def one_line(text: str) -> str:
     )
 
 
+def shortened(text: str, most: int = 300) -> str:
+    """Cut what a message quotes of a file or a state, which may hold anything, to what a line can show.
+
+    >>> shortened("got [[[[[[[[[[[[", 10)
+    'got [[[[[…'
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 class EvenrankError(Exception):
     """Base of every error raised on purpose; the command line prints it in one line and exits 2."""
 

@@ -178,6 +178,17 @@ def checked_names(X: Any, names: Sequence[str] | None, d: int) -> tuple[str, ...
     return texts
 
 
+def refuse_halves(names: Sequence[Any], what: str) -> None:
+    """Refuse names that hold half of a pair of surrogates: no file and no other library takes such text."""
+    texts = [name for name in names if isinstance(name, str)]
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        wrong = next(name for name in texts if half in name)
+        raise DataError(f"{what} {wrong!r} must be Unicode text; it holds one half of a pair. Rename it.") from None
+
+
 def checked_numbers(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[np.float64]:
     """Check that n rows have one finite number ≥ 0 each, of a size that can be summed.
 

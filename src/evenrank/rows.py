@@ -17,6 +17,7 @@ from evenrank.row_checks import (
     block_rows,
     listed,
     number_array,
+    refuse_halves,
 )
 
 
@@ -38,6 +39,10 @@ class Rows:
     membership: NDArray[np.float64] | None = None
     categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     has_missing: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_halves(self.group_names, "group label")
+        refuse_halves(self.feature_names, "feature name")
 
     # ------------------------------------------------------------------ looking
 

@@ -1,7 +1,8 @@
-"""How many threads numerical libraries take."""
+"""How many threads numerical libraries take, and processes that Ctrl-C does not reach."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,3 +19,23 @@ def one_thread() -> Iterator[None]:
 
     with threadpool_limits(1):
         yield
+
+
+@contextmanager
+def held_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back while joblib starts its processes, which never see it then; after that it comes through.
+
+    A terminal sends it to all of them. They have nothing to do with it, since this process ends them, but one that is
+    still loading its modules would write a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # not POSIX
+        yield
+        return
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # joblib needs it, and its start would let Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import evenrank as er
+from evenrank.audits import pairs, summary_file
 from evenrank.audits.ids import hashed
 
 Summary = er.audits.Summary
@@ -205,3 +207,43 @@ def test_the_unit_of_weights_does_not_matter():
     one, other = ([(pair.pooled.p, pair.within_query.p) for pair in audit.pairs] for audit in audits)
     assert np.allclose(one, other, rtol=1e-6)
     assert audits[0].verdict == audits[1].verdict
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("ks", [1, 2**64]),
+        ("ks", [1, 10**400]),
+        ("groups", "abcd"),
+        ("groups", ["a", "b", "c", "\ud800"]),
+        ("lengths", 2**62),
+        ("quality", 1e308),
+        ("weight", -1.0),
+        ("relevant", 10**6),
+    ],
+)
+def test_forged_numbers_that_no_rows_have_are_one_clear_line(tmp_path, part, value):
+    """With a digest made anew; they ended in errors of numpy and of Python."""
+    scores, data, user = rows()
+    Summary.of(scores, data, [1, 3], cluster=user).save(tmp_path / "s.npz")
+    with np.load(tmp_path / "s.npz") as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(str(arrays.pop("header")))
+    if part in header:
+        header[part] = value
+    else:
+        arrays[part].flat[3] = value
+    header["check"] = summary_file._digest(arrays)
+    np.savez(tmp_path / "s.npz", header=np.array(json.dumps(header)), **arrays)
+    with pytest.raises(er.DataError, match="do not fit together"):
+        Summary.load(tmp_path / "s.npz")
+
+
+def test_ends_beyond_all_numbers_are_endless():
+    """With two clusters Student's t at the confidence of many tests is hundreds of times that of one."""
+    gap = SimpleNamespace(
+        decidable=True, freedom=1.0, difference=0.1, low=-0.5, high=0.6, ratio=2.0, ratio_low=0.01, ratio_high=400.0
+    )
+    low, high, ratio_low, ratio_high = pairs._wider(gap, 0.95, 0.9999)
+    assert (low, high) == (-1, 1)
+    assert (ratio_low, ratio_high) == (0, np.inf)

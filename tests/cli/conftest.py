@@ -51,6 +51,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     """Run `evenrank` with the given arguments, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("evenrank.progress.EVERY", float("inf"))  # lines that only a busy machine would print
 
     def command(*arguments: object) -> Run:
         capsys.readouterr()

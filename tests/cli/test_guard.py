@@ -142,6 +142,22 @@ def test_no_output_is_an_input(tmp_path, monkeypatch, command, source, target, k
     assert not ran
 
 
+@pytest.mark.parametrize("pattern", ["r*.csv", "**/*.csv", "[r]ows.csv", "../mine/row?.csv"])
+def test_no_output_is_an_input_that_a_pattern_stands_for(tmp_path, pattern):
+    def body(**_: Any) -> None:
+        raise AssertionError
+
+    body.__annotations__ = get_type_hints(COMMANDS["rank"], include_extras=True)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "rows.csv").write_text("mine")
+    (mine / "other.csv").write_text("mine")
+    (tmp_path / "link.csv").symlink_to(mine / "rows.csv")
+    for out in (mine / "rows.csv", tmp_path / "link.csv"):
+        with pytest.raises(ConfigError, match=r"--out must not be the input; got .*rows\.csv"):
+            guarded(body)(**arguments("rank", "file", mine / pattern, out))
+
+
 def test_other_outputs_are_let_through(tmp_path):
     def body(**options: Any) -> None:
         assert not os.listdir(tmp_path / "empty")
@@ -181,7 +197,8 @@ def test_a_report_in_its_run_folder_is_replaced(run, tmp_path, made_run):
     for more in ([], [], ["-o", "run/page.html"], ["-o", "run/page.html"]):
         assert run("report", "run", *more).code == 0
     (tmp_path / "run" / "examples.json").unlink()
-    assert run("report", "run", "-o", "run/examples.json").code == 2  # it would be read next time
+    for name in ("run/examples.json", "run/../run/examples.json"):
+        assert run("report", "run", "-o", name).code == 2  # it would be read next time
 
 
 @pytest.mark.parametrize("option", ["--qrels", "--groups"])

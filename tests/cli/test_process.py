@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import evenrank as er
 from evenrank.cli import app, process, spool
+from evenrank.errors import DataError
 
 PROGRAM = [sys.executable, "-m", "evenrank"]
 ROWS = "qid,item,relevance,group,score,x\n" + "".join(
@@ -66,7 +68,7 @@ def test_a_full_disk_behind_stdout(folder):
     assert done.stderr == "evenrank: stdout cannot be written (No space left on device).\n"
 
 
-@pytest.mark.parametrize("command", ["--help", "audit rows.csv", "audit rows.csv -o /dev/stdout"])
+@pytest.mark.parametrize("command", ["--help", "--version", "audit rows.csv", "audit rows.csv -o /dev/stdout"])
 def test_a_reader_that_has_gone_is_exit_code_141_without_a_word(folder, command):
     # The reader has gone before the program writes, also what is flushed only at the end.
     script = f"mkfifo pipe; exec 3<>pipe 4>pipe 3>&-; evenrank {command} >&4"
@@ -100,6 +102,38 @@ def test_interrupted_while_modules_load(folder):
             timeout=120,
         )
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "evenrank: interrupted\n")
+
+
+def test_terminated_while_modules_load(folder):
+    (folder / "typer.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)")
+    done = shell("evenrank audit rows.csv", folder, PYTHONPATH=f"{folder}{os.pathsep}{Path(er.__file__).parents[1]}")
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", "evenrank: terminated\n")
+
+
+@pytest.mark.parametrize("waits", ["", "except KeyboardInterrupt: pass"], ids=["reading", "training"])
+def test_terminated_at_work_leaves_nothing_behind(folder, waits):
+    """The copy of a pipe goes with the command, and trainers that keep their weights on Ctrl-C do not go on."""
+    (folder / "tmp").mkdir()
+    program = f"""
+import os, signal, sys, time
+import evenrank.cli.audit as module
+def read(files, *_, **__):
+    assert files[0].exists()
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(9)
+    {waits or "finally: pass"}
+    print("went on")
+module.common.read_labelled_rows = read
+sys.argv = ["evenrank", "audit", "-", "--k", "3", "-o", "a.md"]
+from evenrank.cli import main
+main()
+"""
+    (folder / "program.py").write_text(program)
+    done = shell(f"cat rows.csv | '{sys.executable}' program.py", folder, TMPDIR=str(folder / "tmp"))
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", "evenrank: terminated\n")
+    assert not list((folder / "tmp").iterdir())
+    assert not (folder / "a.md").exists()
 
 
 def test_an_exception_that_an_interrupt_caused_is_an_interrupt():
@@ -217,3 +251,16 @@ def test_panics_below_python_are_one_line(folder):
     assert done.returncode == 2
     assert done.stderr.startswith("evenrank: a.parquet: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_no_room_for_the_copy_of_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = os.open(tmp_path / "pipe", os.O_RDWR)
+    os.write(writer, ROWS.encode())
+    (tmp_path / "copy").symlink_to("/dev/full")
+    threading.Timer(0.5, os.close, [writer]).start()
+    with pytest.raises(
+        DataError, match=r"pipe: the pipe cannot be copied to .* \(No space left on device\)\. Make room"
+    ):
+        spool._copy(tmp_path / "pipe", tmp_path / "copy")

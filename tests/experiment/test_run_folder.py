@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -17,6 +18,7 @@ import pytest
 
 import evenrank as er
 from evenrank.errors import ConfigError, DataError, DataWarning
+from evenrank.experiment import journal
 from evenrank.experiment.plan import Runner
 from evenrank.experiment.run_folder import RunFolder
 from killable import METHODS, OPTIONS, Forks
@@ -449,3 +451,36 @@ def test_the_configuration_says_what_was_done(run):
     assert config["asked"]["strengths"] == {"amortized": [0, 0.1]}
     assert len(config["asked"]["blocks"]) == 3
     assert config["made"]["command"]
+
+
+def test_a_disk_that_fills_up_is_one_line_and_the_run_goes_on(data, tmp_path, monkeypatch):
+    """Of the third line only a part finds room; neither it nor closing the file may hide what happened."""
+    real, lines = journal._to_disk, []
+
+    def fills_up(file, content):
+        lines.append(content)
+        if len(lines) == 3:
+            file.write(content[:20])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(file, content)
+
+    options = {"notions": ["dp"], "strengths": [0.1], "ks": [3], "folds": 4, "out": tmp_path / "run"}
+    monkeypatch.setattr(journal, "_to_disk", fills_up)
+    with pytest.raises(
+        ConfigError, match=r"journal\.jsonl: cannot be written \(No space left on device\)\. Make room, "
+    ) as caught:
+        er.sweep(data, **options)
+    assert "\n" not in str(caught.value)
+    monkeypatch.setattr(journal, "_to_disk", real)
+    assert len(RunFolder(tmp_path / "run").blocks()) == 2
+    again = er.sweep(data, **options)
+    assert len(again) == len(er.sweep(data, **{**options, "out": None}))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_journal_keeps_nothing_in_a_buffer():
+    """What is left in one would fail again when the file is closed, as an error without a name."""
+    with open("/dev/full", "ab", buffering=0) as full:
+        book = journal.Journal(Path("run/journal.jsonl"), full, "0" * 32, [], str)
+        with pytest.raises(ConfigError, match=r"^run/journal\.jsonl: cannot be written \(No space left on device\)"):
+            book.append({})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import re
 import signal
 import subprocess
@@ -384,6 +385,36 @@ def test_a_worker_ends_if_its_parent_was_killed_before_it_began():
     # A process that is not its parent stands for one that is no more; without the watch it would sleep on.
     code = "import time; from evenrank.experiment.running import _follow; _follow(0); time.sleep(60)"
     assert subprocess.run([sys.executable, "-c", code], timeout=50).returncode == 1
+
+
+WORKERS = """
+import signal
+from dataclasses import dataclass
+from evenrank.experiment.running import run_blocks
+
+@dataclass(frozen=True)
+class Block:
+    number: int
+
+class Plan:
+    blocks = [Block(number) for number in range(4)]
+    def runner(self):
+        return self
+    def run(self, block):
+        held = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        return {"block": {"number": block.number}, "warnings": [], "held": held}
+
+for record in run_blocks(Plan(), [], None, 2, None):
+    assert record["held"], record
+assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_ctrl_c_does_not_reach_the_workers():
+    """A terminal sends it to them too, and one that still loads its modules would write a traceback."""
+    done = subprocess.run([sys.executable, "-c", WORKERS], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")

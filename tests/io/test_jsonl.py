@@ -172,3 +172,13 @@ def test_kinds_of_a_column_are_settled_over_all_blocks(write, monkeypatch):
     assert in_blocks.query_ids.tolist() == read_whole.query_ids.tolist() == ["0", "1", "2", "3", "5", "6", "7", "q"]
     assert in_blocks.features.ravel().tolist() == read_whole.features.ravel().tolist() == [1, 2, 2.5, 1, 3, 4, 5, 7]
     assert in_blocks.group.tolist() == [-1] * 7 + [0]
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_integers_of_400_digits_among_floats_are_no_finite_features(write, sign):
+    lines = [
+        f'{{"qid": {i}, "relevance": 1, "group": "a", "x": {x}}}' for i, x in enumerate(["0.5", f"{sign}1{'0' * 400}"])
+    ]
+    with pytest.raises(DataError, match=rf":2: .*x.*{sign}inf") as caught:
+        read(write(*lines))
+    assert "\n" not in str(caught.value)

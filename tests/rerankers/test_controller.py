@@ -503,3 +503,23 @@ def test_a_list_that_is_refused_leaves_no_new_group() -> None:
         with pytest.raises(DataError, match="a group must be a text or a number"):
             controller.rank([1.0, 2.0], ["new", label])
     assert controller.state()["groups"] == []
+
+
+def test_offsets_of_groups_that_were_never_served_are_no_trouble() -> None:
+    state = er.FairController(k=2).state() | {"offsets": [["elsewhere", 0.5]]}
+    controller = er.FairController.from_state(state)
+    assert sorted(controller.rank([0.9, 0.5, 0.4], ["a", "b", "a"]).tolist()) == [0, 1, 2]
+
+
+def test_what_a_state_holds_is_quoted_in_short() -> None:
+    deep = json.loads("[" * 900 + "]" * 900)
+    controller, equity = er.FairController(k=2).state(), er.EquityOfAttention().state()
+    for kind, state in (
+        (er.FairController, controller | {"memory": deep}),
+        (er.FairController, controller | {"controller": deep}),
+        (er.EquityOfAttention, equity | {"items": [["i", 0.0, deep]]}),
+        (er.EquityOfAttention, equity | {"equity_of_attention": deep}),
+    ):
+        with pytest.raises(DataError) as caught:
+            kind.from_state(state)
+        assert len(str(caught.value)) < 500

@@ -128,8 +128,16 @@ def _wider(gap: Pooled, confidence: float, wider: float) -> Ends:
     elif np.isinf(gap.ratio):
         ratio_low /= times**2
     else:
-        ratio_low, ratio_high = (gap.ratio * (end / gap.ratio) ** times for end in (ratio_low, ratio_high))
+        ratio_low, ratio_high = (gap.ratio * _power(end / gap.ratio, times) for end in (ratio_low, ratio_high))
     return max(-1.0, low), min(1.0, high), ratio_low, ratio_high
+
+
+def _power(base: float, exponent: float) -> float:
+    """A power; one beyond all numbers is endless, as with two clusters, where Student's t grows by hundreds."""
+    try:
+        return float(base**exponent)
+    except OverflowError:
+        return float("inf")
 
 
 def _corrected(z: NDArray[np.float64], residuals: list[Residuals] | None) -> NDArray[np.float64]:

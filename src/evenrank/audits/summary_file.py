@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.audits.summary import QUALITY, VALUES, Summary
-from evenrank.errors import DataError
+from evenrank.errors import DataError, shortened
 from evenrank.io.archives import load_archive
 from evenrank.io.files import write_whole
+from evenrank.io.limits import byte_limit
 
 FORMAT = "evenrank-summary"
 VERSION = 2
@@ -23,6 +24,7 @@ ARRAYS = ("query_ids", "lengths", "relevant", "key", "count", "weight", "sums", 
 ROWS = ("items", "first", "size")
 LABELS = (bool, int, float, str)
 MOST = 1e100  # what sums stay below
+MOST_K = 2**62
 
 
 def save(summary: Summary, path: str | PathLike[str]) -> None:
@@ -82,7 +84,9 @@ def load(path: str | PathLike[str]) -> Summary:
     except (KeyError, TypeError, ValueError, RecursionError):
         raise DataError(f"{path}: {refusal}") from None
     if version != VERSION:
-        raise DataError(f"{path}: a summary of version {VERSION} is needed; got {version!r}. Make it again.")
+        raise DataError(
+            f"{path}: a summary of version {VERSION} is needed; got {shortened(repr(version))}. Make it again."
+        )
     try:
         if header["check"] != _digest(arrays) or not _plain(header):
             raise ValueError
@@ -106,11 +110,13 @@ def load(path: str | PathLike[str]) -> Summary:
 
 
 def _plain(header: dict[str, Any]) -> bool:
-    """Whether cut-offs are whole numbers, and groups and clusterings have names."""
+    """Whether cut-offs are whole numbers, and groups and clusterings have names; halves of pairs are a ValueError."""
     return (
-        all(isinstance(k, int) and not isinstance(k, bool) and k > 0 for k in header["ks"])
+        all(isinstance(header[name], list) for name in ("ks", "groups", "clusters"))
+        and all(isinstance(k, int) and not isinstance(k, bool) and 0 < k <= MOST_K for k in header["ks"])
         and all(isinstance(name, LABELS) for name in header["groups"])
         and all(isinstance(name, str) for name in header["clusters"])
+        and json.dumps([header["groups"], header["clusters"]], ensure_ascii=False).encode() != b""
     )
 
 
@@ -140,6 +146,11 @@ def _sound(summary: Summary) -> bool:
     if not all(array.dtype == np.float64 and (np.abs(array) < MOST).all() for array in (*real, summary.squares)):
         return False
     if summary.quality.dtype.kind != "f" or summary.marks.dtype != np.uint64 or (summary.count < 0).any():
+        return False
+    # Quality may be NaN where it is not defined. A list is as long as the rows that were read, which fitted in memory.
+    if (np.abs(summary.quality.astype(np.float64)) >= MOST).any() or (summary.weight < 0).any():
+        return False
+    if (summary.relevant > summary.lengths).any() or 8 * int(summary.lengths.max(initial=0)) > byte_limit():
         return False
     rows = () if summary.items is None else (summary.items, summary.first, summary.size)
     width = 2 * summary.n_groups

@@ -218,7 +218,7 @@ class FairBoosted:
 
         fit_at = self._fit_with_offsets(X, data, rows, sets, limit, fit_once) if exact else trained_at
         if spec.max_violation is not None:
-            closer = [] if chances is None else [(alpha, partial(trained_at, own=own)) for alpha, own in LAST]
+            closer: Any = [] if chances is None else [(alpha, partial(trained_at, own=own)) for alpha, own in LAST]
             last = [(OF_THESE_ROWS, fit_at)] if exact else closer
             gap = self._search(spec, judged, fit_at, [] if judged.held_out else last)
             self.violation_ = gap if not judged.held_out else self._gap(Judged(X, data), spec)

@@ -69,6 +69,8 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     warnings.showwarning = warn_once  # type: ignore[assignment]
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
+    if arguments is None:
+        process.end_tidily()
     code = process.flush(_outcome(sys.argv[1:] if arguments is None else arguments))
     if arguments is None:
         with process.quiet_interrupts():
@@ -95,6 +97,8 @@ def _outcome(arguments: list[str]) -> int:
     except SystemExit as stop:  # how typer and rich leave when the reader of stdout has gone
         if isinstance(stop.__context__, BrokenPipeError):
             return _pipe_closed()
+        if stop.code == process.TERMINATED:
+            _say("terminated")
         return stop.code if isinstance(stop.code, int) else 0
     except (KeyboardInterrupt, typer.Abort) as error:
         _say(str(error) or "interrupted")

@@ -18,7 +18,7 @@ from typing import Any, get_args, get_type_hints
 
 from evenrank.cli import spool
 from evenrank.errors import ConfigError
-from evenrank.io.files import check_output
+from evenrank.io.files import check_output, files_like
 
 STDOUT = 1
 
@@ -129,7 +129,7 @@ def _read_files() -> Iterator[tuple[Path, list[Path]]]:
         elif source.is_dir():
             yield source, list(_inside(source, ("",) if role.files is None else role.files))
         else:
-            yield source, [source]
+            yield source, files_like(source) or [source]
 
 
 def _inside(folder: Path, names: Iterable[str]) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""The process around a command: its streams, the terminal's variables, and Ctrl-C while modules load.
+"""The process around a command: its streams, the terminal's variables, Ctrl-C while modules load, and SIGTERM.
 
 Imports next to nothing, so that all of it is in place before the slow imports begin.
 """
@@ -11,9 +11,11 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+TERMINATED = 143
 REFUSED = 2
 # Widths outside make tables of one letter per line, or lines of a gigabyte.
 WIDTHS = {"COLUMNS": range(20, 1001), "LINES": range(2, 1001), "TERMINAL_WIDTH": range(20, 1001)}
@@ -28,19 +30,43 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def quiet_interrupts() -> Iterator[None]:
-    """End the process in one line at once on Ctrl-C: in the middle of an import it may surface as any exception."""
-    usual = signal.default_int_handler
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
-        yield  # ignored on purpose, or someone else's
+    """End the process in one line at once on Ctrl-C and SIGTERM: in an import Ctrl-C may surface as any exception."""
+    ends: dict[signal.Signals, tuple[Any, str, int]] = {
+        signal.SIGINT: (signal.default_int_handler, "interrupted", INTERRUPTED),
+        signal.SIGTERM: (signal.SIG_DFL, "terminated", TERMINATED),
+    }
+
+    def stop(number: int, _: object) -> None:
+        _, word, code = ends[signal.Signals(number)]
+        say(word)
+        os._exit(code)
+
+    # Others are ignored on purpose, or someone else's.
+    ours = [number for number, (usual, *_) in ends.items() if _in_main_thread() and signal.getsignal(number) == usual]
+    for number in ours:
+        signal.signal(number, stop)
+    yield
+    for number in ours:
+        signal.signal(number, ends[number][0])
+
+
+def end_tidily() -> None:
+    """Have SIGTERM unwind the command, so that its temporary files go with it; a second one ends the process at once.
+
+    An interrupt would not do: trainers catch it, and go on with the weights they have.
+    """
+    if not _in_main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         return
 
     def stop(*_: object) -> None:
-        say("interrupted")
-        os._exit(INTERRUPTED)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise SystemExit(TERMINATED)
 
-    signal.signal(signal.SIGINT, stop)
-    yield
-    signal.signal(signal.SIGINT, usual)
+    signal.signal(signal.SIGTERM, stop)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def open_streams() -> None:

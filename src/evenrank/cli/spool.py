@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from evenrank.errors import DataError
@@ -57,13 +59,26 @@ def as_named(text: str) -> str:
 
 
 def _copy(path: Path, target: Path) -> None:
-    limit = byte_limit()
+    limit, size = byte_limit(), 0
     try:
-        with open(0, "rb", closefd=False) if str(path) == STDIN else path.open("rb") as source, target.open("wb") as to:
-            while chunk := source.read(CHUNK_BYTES):
-                if to.tell() + len(chunk) > limit:
-                    raise too_large(str(path), "the pipe holds at least", to.tell() + len(chunk), limit)
+        with target.open("wb") as to:
+            for chunk in _chunks(path):
+                size += len(chunk)
+                if size > limit:
+                    raise too_large(str(path), "the pipe holds at least", size, limit)
                 to.write(chunk)
+    except OSError as error:
+        raise DataError(
+            f"{path}: the pipe cannot be copied to {tempfile.gettempdir()} ({error.strerror or error}). Make room "
+            "there, or set TMPDIR to a folder that has it."
+        ) from None
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    try:
+        with open(0, "rb", closefd=False) if str(path) == STDIN else path.open("rb") as source:
+            while chunk := source.read(CHUNK_BYTES):
+                yield chunk
     except OSError as error:
         raise DataError(f"{path}: the pipe cannot be read ({error.strerror or error}).") from None
 

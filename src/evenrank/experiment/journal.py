@@ -14,8 +14,9 @@ import zlib
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from evenrank.errors import ConfigError, DataError
 
@@ -156,17 +157,30 @@ class Journal:
         Those of the blocks that were finished when the journal was opened.
     """
 
-    def __init__(self, file: IO[bytes], run: str, records: list[dict[str, Any]], dump: Callable[[Any], str]) -> None:
+    def __init__(
+        self, path: Path, file: FileIO, run: str, records: list[dict[str, Any]], dump: Callable[[Any], str]
+    ) -> None:
         self.records = records
-        self._file, self._run, self._dump = file, run, dump
+        self._path, self._file, self._run, self._dump = path, file, run, dump
 
     def append(self, record: dict[str, Any]) -> None:
-        """Write one record and force it to disk."""
-        self._file.write(sealed(self._dump(record), self._run))
-        _to_disk(self._file)
+        """Write one record and force it to disk.
+
+        Raises
+        ------
+        ConfigError
+            If it cannot be written, as on a full disk; the records before stay.
+        """
+        try:
+            _to_disk(self._file, sealed(self._dump(record), self._run))
+        except OSError as error:
+            raise ConfigError(
+                f"{self._path}: cannot be written ({error.strerror or error}). Make room, and give the same command "
+                "again: it goes on after the last finished block."
+            ) from None
 
 
-def lock_journal(path: Path) -> IO[bytes]:
+def lock_journal(path: Path) -> FileIO:
     """Open the journal for appending, and make it if it is missing; no other process can have it open too.
 
     Parameters
@@ -188,7 +202,7 @@ def lock_journal(path: Path) -> IO[bytes]:
         raise ConfigError(f"{path}: must be a file; found something else. Name another folder.")
     while True:
         try:
-            file = open(path, "ab")  # noqa: SIM115 - the caller closes it
+            file = open(path, "ab", buffering=0)  # noqa: SIM115 - the caller closes it
         except OSError as error:
             raise ConfigError(f"{path}: cannot be written ({error.strerror or error}). Name another folder.") from None
         try:
@@ -202,7 +216,7 @@ def lock_journal(path: Path) -> IO[bytes]:
         file.close()  # another process put a mended journal in its place meanwhile
 
 
-def mended(path: Path, keep: Collection[int]) -> IO[bytes]:
+def mended(path: Path, keep: Collection[int]) -> FileIO:
     """Replace the journal in one step by a copy without its damaged lines.
 
     Parameters
@@ -223,12 +237,11 @@ def mended(path: Path, keep: Collection[int]) -> IO[bytes]:
         If it cannot be written.
     """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", suffix=".part")
-    file = os.fdopen(handle, "wb")
+    file = os.fdopen(handle, "wb", buffering=0)
     try:
         _lock(file, path)
         with open(path, "rb") as old:
-            file.writelines(raw for number, raw in enumerate(old, 1) if number in keep)
-        _to_disk(file)
+            _to_disk(file, b"".join(raw for number, raw in enumerate(old, 1) if number in keep))
         os.chmod(temporary, path.stat().st_mode & 0o7777)
         os.replace(temporary, path)
     except BaseException as error:
@@ -241,12 +254,15 @@ def mended(path: Path, keep: Collection[int]) -> IO[bytes]:
     return file
 
 
-def _to_disk(file: IO[bytes]) -> None:
-    file.flush()
+def _to_disk(file: FileIO, data: bytes) -> None:
+    """Write without a buffer, which would be written once more, and fail once more, when the file is closed."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
     os.fsync(file.fileno())
 
 
-def _lock(file: IO[bytes], path: Path) -> None:
+def _lock(file: FileIO, path: Path) -> None:
     try:
         import fcntl
     except ImportError:  # not on this system: two runs in one folder are then the user's care

@@ -232,7 +232,7 @@ class RunFolder:
                     file = stack.enter_context(mended(self.path / JOURNAL, {line.number for line in lines}))
                 else:
                     file.truncate(content.end)
-                yield Journal(file, run_id(self.config), [line.record for line in lines], dump)
+                yield Journal(self.path / JOURNAL, file, run_id(self.config), [line.record for line in lines], dump)
             except Exception:
                 if not begun and not read_journal(self.path / JOURNAL).lines:
                     self._remove(whole=new)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from evenrank.errors import DataWarning
 from evenrank.experiment.journal import Journal
+from evenrank.threads import held_interrupts
 
 
 class Runner(Protocol):
@@ -93,7 +94,9 @@ def _in_parallel(plan: Plan, todo: Sequence[Any], n_jobs: int) -> Iterator[dict[
         initializer=_follow,
         initargs=(os.getpid(),),
     )
-    yield from run(jobs)
+    with held_interrupts():
+        results = run(jobs)
+    yield from results
 
 
 def _one(plan: Plan, block: Any) -> dict[str, Any]:

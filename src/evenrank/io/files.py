@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import glob
 import gzip
 import io
 import os
@@ -137,6 +138,13 @@ def _refuse_other_encodings(content: bytes, path: Path) -> None:
                 "Save the file again as UTF-8 (it may be Latin-1 or Windows-1252)."
             ) from None
         start += used
+
+
+def files_like(path: Path) -> list[Path] | None:
+    """Find the files that a pattern such as ``rows/*.parquet`` stands for; None if the path is no pattern."""
+    if path.exists() or not glob.has_magic(str(path)):
+        return None
+    return sorted(file for file in map(Path, glob.glob(str(path), recursive=True)) if not file.is_dir())
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import is_categorical, note_left_out
 from evenrank.io.columns import Columns, Plan, plan
+from evenrank.io.files import files_like
 from evenrank.io.parquet import PLAIN, checked_footer, checked_pages, refuse_other_ids, tried
 from evenrank.io.parquet_footer import Footer
 
@@ -182,12 +182,11 @@ def parquet_parts(path: PathLike | Sequence[PathLike]) -> list[Path]:
             found = sorted(file for file in item.rglob("*.parquet") if _is_part(file.relative_to(item)))
             if not found:
                 raise DataError(f"{item}: the folder has no .parquet files. Name the files in it.")
-        elif not item.exists() and glob.has_magic(str(item)):
-            found = sorted(Path(file) for file in glob.glob(str(item), recursive=True) if not Path(file).is_dir())
-            if not found:
-                raise DataError(f"{item}: no file is like that. Check the pattern.")
         else:
-            found = [item]
+            like = files_like(item)
+            if like == []:
+                raise DataError(f"{item}: no file is like that. Check the pattern.")
+            found = [item] if like is None else like
         parts += found
     again = [file for number, file in enumerate(parts) if file in parts[:number]] if len(parts) < 1000 else []
     if again or len(set(parts)) < len(parts):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.errors import DataError, EvenrankError
+from evenrank.errors import DataError, EvenrankError, shortened
 from evenrank.io.archives import load_archive
 from evenrank.io.files import write_whole
 from evenrank.monitoring.monitor import Monitor, Window
@@ -90,7 +90,7 @@ def load(path: str | PathLike[str]) -> Monitor:
     except (KeyError, TypeError, ValueError, RecursionError):
         raise DataError(f"{path}: {refusal}") from None
     if version != (VERSION, BINS):
-        raise DataError(f"{path}: a state of version {VERSION} is needed; got {version}. Begin anew.")
+        raise DataError(f"{path}: a state of version {VERSION} is needed; got {shortened(str(version))}. Begin anew.")
     try:
         if check != _digest(text, arrays):
             raise ValueError

@@ -13,6 +13,7 @@ from evenrank.checks import choose
 from evenrank.experiment.trials import Sweep
 from evenrank.io.files import write_whole
 from evenrank.page.charts import against_strength, label_of, methods_by_notion, tradeoff
+from evenrank.threads import held_interrupts
 from evenrank.wording import spoken
 
 FORMATS = ("svg", "png")
@@ -116,7 +117,9 @@ def write_figures(
     wanted = len(names) + 2 * len(qualities) * len(sweep.groupings)
     several = (delayed(_write)(figure, target, formats) for figure in described)
     files: list[Path] = []
-    for number, written in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(several)):
+    with held_interrupts():
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(several)
+    for number, written in enumerate(results):
         files += written
         if progress is not None:
             progress((number + 1) / wanted)

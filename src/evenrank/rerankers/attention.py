@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_k, check_number
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError, DataError, shortened
 from evenrank.rerankers.base import one_column
 from evenrank.rerankers.controller_input import lists_of
 from evenrank.row_checks import LARGEST, as_array, as_floats
@@ -180,7 +180,8 @@ class EquityOfAttention:
         try:
             if state["equity_of_attention"] != VERSION:
                 raise DataError(
-                    f"this state is of version {state['equity_of_attention']!r}; this evenrank knows {VERSION}."
+                    f"this state is of version {shortened(repr(state['equity_of_attention']))}; "
+                    f"this evenrank knows {VERSION}."
                 )
             ranker = cls(**{name: state[name] for name in PARAMETERS})
             check_number(state["served"], "served", least=0, whole=True)
@@ -190,7 +191,7 @@ class EquityOfAttention:
                 ranker.attention[item], ranker.relevance[item] = float(got), float(deserved)
         except (KeyError, TypeError, ValueError, OverflowError, ConfigError) as error:
             raise DataError(
-                f"this is not a whole state of EquityOfAttention: {error}. Keep what state() gives."
+                f"this is not a whole state of EquityOfAttention: {shortened(str(error))}. Keep what state() gives."
             ) from None
         ranker.served = state["served"]
         return ranker

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_k, check_number, choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError, DataError, shortened
 from evenrank.rerankers.chances import ChanceTable, group_chances
 from evenrank.rerankers.controller_input import (
     MERIT,
@@ -251,10 +251,12 @@ class FairController:
             controller = cls(**{name: state[name] for name in PARAMETERS})
             controller.start_, controller.offsets, controller.chances_ = start
             controller._tallies.restore(state)
+            for label in controller.offsets:
+                controller._tallies.code(label)
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             if isinstance(error, DataError):
                 raise
-            reason = str(error).rstrip(".")
+            reason = shortened(str(error).rstrip("."))
             raise DataError(f"this is not the state of a FairController ({reason}). Keep what state() gave.") from None
         return controller
 

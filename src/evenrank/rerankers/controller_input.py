@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_number
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError, DataError, shortened
 from evenrank.notions import ALIASES, NOTIONS
 from evenrank.ranking import strict_places
 from evenrank.rerankers.base import need_groups, one_column
@@ -147,7 +147,8 @@ def warm_start(warm: Any) -> tuple[dict[Any, float], dict[Any, float], dict[Any,
 def kept_start(state: Mapping[str, Any]) -> tuple[dict[Any, float], dict[Any, float], dict[Any, Chances]]:
     """Read from a controller's state what `warm_start` gave it."""
     if state["controller"] not in range(1, VERSION + 1):
-        raise DataError(f"this state is of version {state['controller']!r}; this evenrank knows 1 to {VERSION}.")
+        version = shortened(repr(state["controller"]))
+        raise DataError(f"this state is of version {version}; this evenrank knows 1 to {VERSION}.")
     for name in ("notion", "gain", *(("k",) if state["value"] == "topk" else ())):
         if state[name] is None:  # it would become the default
             raise DataError(f"the state of this FairController lacks its {name}. Keep what state() gave.")
