@@ -13,7 +13,7 @@ REFINED = 2
 # Where a gap is asked for on the training rows that no strength reaches, these are tried: a strength, and how strongly
 # rows are pulled along the groups themselves (see `FairPull`). Trees can always learn who is in which group, though not
 # for other queries.
-LAST = ((1.0, 3.0), (10**-0.5, 10.0), (10**0.5, 10.0), (1.0, 10.0))
+LAST = ((1.0, 3.0), (10**-0.5, 10.0), (10**0.5, 10.0))
 
 
 @dataclass(frozen=True)
