@@ -16,9 +16,9 @@ from evenrank.targets import BoundTarget, LossScale, made_up
 # with the standard error of the gap between groups of that many rows: a gap that chance could have made pulls less.
 SMOOTHING = 0.1
 # Rows are pulled in two ways, so many times as strongly as the loss pulls at a strength of 1: along the groups as
-# features tell them, which holds on other queries, and a little along the groups themselves, which closes what is left
-# on the training rows at little cost.
-KNOWN, OWN = 1.0, 0.2
+# features tell them, by the gap between those, which holds on other queries; and a little along the groups themselves,
+# by their own gap, which closes what is left on the training rows at little cost.
+KNOWN, OWN = 1.8, 0.2
 # A tree may carry a gap beyond 0. Then the share of the strength that is used for that gap is halved, and let go
 # slowly: a strong α swings no more than a weak one. Gaps within this share of ε are noise, not a swing.
 HALVED, RELEASE, SWING = 0.5, 1.1, 0.2
@@ -31,7 +31,7 @@ CLOSELY, SELDOM = 10, 5
 
 
 class Way:
-    """One way in which rows are pulled: along a contrast, as far as its gaps say.
+    """One way in which rows are pulled: along a contrast, by the gaps of that contrast.
 
     Parameters
     ----------
@@ -47,8 +47,7 @@ class Way:
     share : ndarray
         The share of the strength that is used for each gap, (J,).
     gaps, full, slope : ndarray
-        In this round, (J,): the gaps that say how far, the slope of their size, and that of its smooth form times the
-        share.
+        In this round, (J,): the gaps, the slope of their size, and that of its smooth form times the share.
     """
 
     def __init__(self, contrast: Contrast, times: float) -> None:
@@ -62,7 +61,6 @@ class Way:
         smoothing: NDArray[Any],
         *,
         flat: bool,
-        or_more: NDArray[Any] | None = None,
     ) -> None:
         """Take the gaps of a round; where the value is flat, what sums leave of them is rounding, with no sign.
 
@@ -74,14 +72,10 @@ class Way:
             ε of each gap, (J,).
         flat : bool
             Whether the value is one and the same.
-        or_more : ndarray, optional
-            Gaps of another way, (J,), which count where they are larger.
         """
         self.gaps = self.contrast.gaps(value)
         if flat:
             self.gaps = np.zeros_like(self.gaps)
-        if or_more is not None:
-            self.gaps = np.where(np.abs(or_more) >= np.abs(self.gaps), or_more, self.gaps)
         self._steady(smoothing)
         self.full = self.contrast.pairs.slope(np.ones_like(self.gaps) if flat else self.gaps)
         self.slope = self.full * self.share * np.abs(self.gaps) / np.hypot(self.gaps, smoothing)
@@ -161,10 +155,8 @@ class FairPull:
         value = self.target.value(scores)
         spread = self._spread(value)
         smoothing = np.maximum(spread * np.hypot(SMOOTHING, self._error), np.finfo(np.float64).tiny)
-        before = None
         for way in self.ways:
-            way.go_to(value, smoothing, flat=spread == 0, or_more=before)
-            before = way.gaps
+            way.go_to(value, smoothing, flat=spread == 0)
         if self.rounds <= CLOSELY or self.rounds % SELDOM == 0:
             self._rescale(scores, loss_gradient)
         strength = alpha * min(1.0, self.rounds / WARM_UP)
