@@ -18,7 +18,7 @@ SMOOTHING = 0.1
 # Rows are pulled in two ways, so many times as strongly as the loss pulls at a strength of 1: along the groups as
 # features tell them, by the gap between those, which holds on other queries; and a little along the groups themselves,
 # by their own gap, which closes what is left on the training rows at little cost.
-KNOWN, OWN = 2.5, 0.2
+KNOWN, OWN = 1.8, 0.2
 # A tree may carry a gap beyond 0. Then the share of the strength that is used for that gap is halved, and let go
 # slowly: a strong α swings no more than a weak one. Gaps within this share of ε are noise, not a swing.
 HALVED, RELEASE, SWING = 0.5, 1.1, 0.2
