@@ -47,9 +47,11 @@ def one_process(frame: Any, ranker: Any, **options: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
+    import dask
     from dask.distributed import Client, LocalCluster
 
     with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),  # rows stay where a test puts them
         LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as connected,
     ):
@@ -135,15 +137,23 @@ def test_lightgbm_on_dask_with_our_objective_is_refused(client: Any) -> None:
     label, qid = frame["relevance"].to_numpy(), frame["qid"].to_numpy()
     objective = er.lightgbm.fair_objective((label, frame["group"].to_numpy(object), qid), notion="dp")
     sizes = np.unique(qid, return_counts=True)[1]
-    half = int(sizes[: len(sizes) // 2].sum())
-    parts = ((half, len(frame) - half),)
-    X = da.from_array(frame[["w", "x"]].to_numpy(), chunks=(*parts, (2,)))
-    groups = da.from_array(sizes, chunks=((len(sizes) // 2, len(sizes) - len(sizes) // 2),))
+    queries = len(sizes) // 2
+    rows = int(sizes[:queries].sum())
+    first, second = client.scheduler_info()["workers"]
+
+    def halves(values: Any, at: int) -> Any:
+        # Each worker is given one half: left to Dask, one worker now and then gets both, and then has every row.
+        pieces = [client.scatter(part, workers=[on]) for part, on in ((values[:at], first), (values[at:], second))]
+        shapes = [(at, *values.shape[1:]), (len(values) - at, *values.shape[1:])]
+        parts = [da.from_delayed(p, shape, values.dtype) for p, shape in zip(pieces, shapes, strict=True)]
+        return da.concatenate(parts)
+
+    X = halves(frame[["w", "x"]].to_numpy(), rows)
     model = lightgbm.dask.DaskLGBMRanker(client=client, objective=objective, n_estimators=2, verbose=-1)
     with pytest.raises(
         Exception, match=r"sees its own rows only. Train on several machines with er\.xgboost\.dask_fit"
     ):
-        model.fit(X, da.from_array(label, chunks=parts), group=groups)
+        model.fit(X, halves(label, rows), group=halves(sizes, queries))
 
 
 def test_rankers_that_take_names_of_objectives_refuse_ours() -> None:
