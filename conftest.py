@@ -7,7 +7,10 @@ from importlib.util import find_spec
 ADAPTERS = {
     "torch": ["src/evenrank/torch/*.py"],
     "lightgbm": ["src/evenrank/lightgbm.py", "src/evenrank/boosting/lightgbm_callables.py"],
-    "xgboost": ["src/evenrank/xgboost.py", "src/evenrank/boosting/xgboost_callables.py"],
+    "xgboost": [
+        "src/evenrank/xgboost.py",
+        *(f"src/evenrank/boosting/xgboost_{name}.py" for name in ("callables", "fit")),
+    ],
     "numba": [f"src/evenrank/boosting/{name}.py" for name in ("lambdarank", "soft_topk", "xendcg")],
     "onnxruntime": ["src/evenrank/features/graph.py"],
 }

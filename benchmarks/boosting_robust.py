@@ -25,7 +25,7 @@ from common import note, parser, start, table
 from evenrank.measures.evaluation import Evaluation
 from evenrank.measures.formulas import ndcg
 from evenrank.ranking import Ranking
-from robust_data import cutoff, sets
+from robust_data import cutoff, made, sets
 
 FOLDS, TREES = 2, 30
 NOTIONS = ("dp", "eop", "eod")
@@ -34,6 +34,7 @@ DEFAULT = 5  # where 1 is in the grid
 NETWORKS = {"mlp": "topk", "mlp_exposure": "exposure"}  # with what they even out
 LIBRARIES = ("lightgbm", "xgboost", *NETWORKS)
 LIMITS = (0.05, 0.02, 0.01)
+PARTS = ("curves", "constraint", "aware", "stopping")
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "lightgbm": (er.lightgbm.FairLGBMRanker, {"verbose": -1}),
     "xgboost": (er.xgboost.FairXGBRanker, {"learning_rate": 0.1}),
@@ -196,6 +197,44 @@ def against_offset(library: str, data: er.RankingData, notion: str, k: int) -> d
     }
 
 
+STOPPED = (  # strength, whether it is stopped early, and the limit on the gap that it is stopped by
+    (0.0, False, None),
+    (0.0, True, None),
+    (0.1, True, None),
+    (1.0, False, None),
+    (1.0, True, None),
+    (1.0, True, 0.08),
+    (3.0, True, 0.08),
+)
+
+
+def stopping(data: er.RankingData, k: int) -> list[list[str]]:
+    """LightGBM for dp, up to 100 trees: half of the queries to train on, a quarter to stop by, a quarter to test on."""
+    from lightgbm import early_stopping
+
+    fold, names = data.folds(4, 0), [f"ndcg@{k}", f"dp@{k}"]
+    train, watched, test = (data.take(part) for part in (fold > 1, fold == 1, fold == 0))
+    rows = []
+    for alpha, stop, limit in STOPPED:
+        model = er.lightgbm.FairLGBMRanker(notion="dp", alpha=alpha, k=k, n_jobs=1, n_estimators=100, verbose=-1)
+        given: dict[str, Any] = {}
+        if stop:
+            given = {
+                "eval_set": [(watched.features, watched.relevance)],
+                "eval_qid": [watched.query_of_row],
+                "callbacks": [early_stopping(20, verbose=False)],
+                "eval_at": [k],
+            }
+        if limit is not None:
+            given |= {"eval_sensitive_features": [watched.group], "eval_max_violation": limit}
+        model.fit(train.features, train.relevance, qid=train.query_of_row, sensitive_features=train.group, **given)
+        measured = [er.measure(model.predict(part.features), part, names) for part in (train, watched, test)]
+        by = "all trees" if not stop else "by NDCG" if limit is None else f"by NDCG subject to dp@{k} ≤ {limit}"
+        trees = model.best_iteration_ or model.n_estimators
+        rows.append([f"α = {alpha:g}, {by}", str(trees), *("/".join(f"{m[n]:.3f}" for n in names) for m in measured)])
+    return rows
+
+
 def _lost(ours: dict[str, Any], theirs: dict[str, Any], names: list[str]) -> float:
     """The most NDCG that a strength of ours is below the best offset of no larger gap; 0 where none has such a gap."""
     lost = [0.0]
@@ -230,14 +269,14 @@ def main() -> None:
     options.add_argument("--large", action="store_true", help="20,000 short lists instead of 1,000")
     options.add_argument("--seed", type=int, default=0, help="of the sets shown on, drawn anew")
     options.add_argument("--alphas", nargs="+", type=float, help="these strengths, 0 and 1 among them")
-    options.add_argument("--only", nargs="+", choices=["curves", "constraint", "aware"], help="these parts")
+    options.add_argument("--only", nargs="+", choices=PARTS, help="these parts")
     options.add_argument("--sets", nargs="+", metavar="NAME", help="these of the data sets")
     options.add_argument("--notions", nargs="+", choices=NOTIONS, help="these notions")
     options.add_argument("--libraries", nargs="+", choices=LIBRARIES, default=LIBRARIES, help="these of them")
     given = options.parse_args()
     start("Boosted and neural rankers on twelve data sets", ["lightgbm", "xgboost-cpu", "torch", "numba"], threads=1)
     warnings.simplefilter("ignore", er.DataWarning)
-    kept, parts = Kept(given.keep), given.only or ["curves", "constraint", "aware"]
+    kept, parts = Kept(given.keep), given.only or PARTS
     if given.alphas:
         ALPHAS, DEFAULT = np.array(sorted(given.alphas)), sorted(given.alphas).index(1.0)
     variant = [f"seed {given.seed}"] * bool(given.seed) + ["large"] * given.large
@@ -250,7 +289,7 @@ def main() -> None:
         kind = "chosen on" if chosen_on else "shown on"
         share = np.bincount(data.group[data.group >= 0]).min() / (data.group >= 0).sum()
         note(f"{name} ({kind}): {data.n_queries:,} queries, {data.n_rows:,} rows, smaller group {share:.0%}, k = {k}")
-        for library in given.libraries:
+        for library in given.libraries if set(parts) - {"stopping"} else ():
             plain: dict[int, Any] = {}
             for notion in notions:
                 key = ("curve", name, library, notion, *variant)
@@ -262,6 +301,12 @@ def main() -> None:
                 if "aware" in parts and library not in NETWORKS:
                     key = ("aware", name, library, notion)
                     found[key] = kept.get(key, lambda: against_offset(library, data, notion, k))  # noqa: B023
+    if "stopping" in parts:
+        more = {"plain": lambda: made(600, (8, 24), 0.35, graded=True, hidden=False, seed=0)}
+        for name in ("plain", "mslr"):
+            if name in available:
+                get = more.get(name, available[name][1])
+                found["stopping", name] = kept.get(("stopping", name), lambda: stopping(get(), cutoff(name)))  # noqa: B023
     report(found, available)
 
 
@@ -294,6 +339,8 @@ def report(found: dict[tuple[str, ...], Any], available: dict[str, Any]) -> None
                 reached = ["/".join(f"{number:.3f}" for number in row[part]) for part in ("train", "test")]
                 rows.append([f"{' '.join(key)} ≤ {row['limit']:g}", met, f"{row['alpha']:.2g}", row["fits"], *reached])
         table(["max_violation", "met", "α", "models", "training NDCG/gap", "held out NDCG/gap"], rows)
+    for name in (key[1] for key in found if key[0] == "stopping"):
+        table([f"{name}, LightGBM, NDCG/dp", "trees", "training", "stopped by", "test"], found["stopping", name])
     aware = {key[1:]: value for key, value in found.items() if key[0] == "aware"}
     if aware:
         rows = [

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.boosting import lightgbm_fit as fitting
 from evenrank.boosting.file import columns, loaded, saved
 from evenrank.boosting.held_out import judged_sets
 from evenrank.boosting.lightgbm_callables import (
@@ -19,8 +20,7 @@ from evenrank.boosting.lightgbm_callables import (
     small_classifier,
     understood,
 )
-from evenrank.boosting.lightgbm_fit import BOOSTING, TREES, evaluated, listed, taken_objective, without_evaluation
-from evenrank.boosting.lightgbm_text import checked_text, with_objective
+from evenrank.boosting.lightgbm_text import checked_text
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
 from evenrank.boosting.ranker import FairBoosted
@@ -40,7 +40,7 @@ TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 __all__ = ["FairLGBMRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
 # Parameters, with the values at which the scores of training are those of `predict` to the last bit.
-PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(BOOSTING, (None, "gbdt", "gbrt"))
+PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(fitting.BOOSTING, (None, "gbdt", "gbrt"))
 PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
 MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
 
@@ -57,7 +57,8 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         The notion of fairness, as in `FairLinearRanker`.
     alpha : float
         The strength of the fairness term: at 1 it pulls at the scores about as strongly as the loss does, whatever the
-        data and the loss. From 0.01 to 10 is useful. (LightGBM's own ``alpha`` is for objectives that do not rank.)
+        data and the loss. From 0.01 to 10 is useful; above, it pulls as at 10. (LightGBM's own ``alpha`` is for
+        objectives that do not rank.)
     target : str
         The value that is evened out: "topk", "exposure", "score", "centered" or "probability"; see `evenrank.targets`.
     max_violation : float, optional
@@ -93,7 +94,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     tried_ : list of tuple
         With ``max_violation``, the strengths that were trained, each with its gap and NDCG@k on the rows that count.
     violation_ : float
-        The gap of the top k on the training rows; NaN without groups.
+        The gap of the top k on the training rows, by their ``init_score`` plus the trees' scores; NaN without groups.
     feature_names_, group_names_ : tuple
         The names of the features and groups in training.
 
@@ -136,7 +137,8 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             return {name: value for name, value in params.items() if name in MACHINE or changes_prediction(name)}
         # LGBMModel adds NDCG to whatever metric there is, and early stopping would follow it.
         silent = {"metric": "None"} if self._silent and "metric" not in self._other_params else {}
-        return {name: value for name, value in params.items() if name not in self.OURS} | silent
+        left_out = {*self.OURS, *(fitting.PATIENCE if self._settles else ())}
+        return {name: value for name, value in params.items() if name not in left_out} | silent
 
     def fit(
         self,
@@ -197,13 +199,14 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             kwargs.setdefault("categorical_feature", [names.index(name) for name in self.categories_])
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
         sets = sets and [(with_pandas_categories(rows), labels) for rows, labels in sets]
-        judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, self.relevance_threshold)
+        starts = each_in_order(eval_init_score, orders)
+        judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, starts, self.relevance_threshold)
         start = in_order(init_score, data.row_order)
         given = {
-            **evaluated(sets),
+            **fitting.evaluated(sets),
             "eval_group": sizes,
             "eval_sample_weight": each_in_order(eval_sample_weight, orders),
-            "eval_init_score": each_in_order(eval_init_score, orders),
+            "eval_init_score": starts,
             **kwargs,
         }
         library: Any = super()
@@ -216,14 +219,18 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             metric: Any,
             trees: int | None = None,
         ) -> None:
-            chosen, asked = self._objective, given
+            chosen, asked, self._settles = self._objective, given, False
             if trees is not None:
-                asked = without_evaluation(given)
-                self.set_params(n_estimators=trees, **dict.fromkeys(TREES & set(self._other_params), trees))
+                asked = fitting.without_evaluation(given)
+                self.set_params(n_estimators=trees, **dict.fromkeys(fitting.TREES & set(self._other_params), trees))
             self._silent = metric is not None and metric.higher_is_better and given.get("eval_metric") is None
             if objective is not None:
-                self._objective, asked = taken_objective(of_scores(objective), self.get_params(), asked)
-            metrics = {} if metric is None else {"eval_metric": [*listed(given.get("eval_metric")), of_labels(metric)]}
+                self._objective, asked = fitting.taken_objective(of_scores(objective), self.get_params(), asked)
+                if objective.pull is not None:
+                    self._settles, asked = True, fitting.settled(asked, self.get_params())
+            metrics: dict[str, Any] = {}
+            if metric is not None:
+                metrics["eval_metric"] = [*fitting.listed(given.get("eval_metric")), of_labels(metric)]
             options = {"sample_weight": rows.sample_weight, "init_score": in_order(start, numbers), **asked, **metrics}
             try:
                 library.fit(X, rows.relevance, group=np.diff(rows.query_ptr), **options)
@@ -232,9 +239,10 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             finally:
                 self._objective = chosen or BASES[0]
             if objective is not None:
-                self._Booster = _with_objective(self._Booster, TEXT_OBJECTIVE.get(self._objective, self._objective))
+                loss = TEXT_OBJECTIVE.get(self._objective, self._objective)
+                self._Booster = fitting.named(self._Booster, loss)
 
-        self._train(X, data, names, judged, eval_max_violation, fit_once)
+        self._train(X, data, names, judged, eval_max_violation, fit_once, start)
         return self
 
     def _raw_scores(self, X: Any) -> NDArray[Any]:
@@ -313,13 +321,6 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         ranker._fitted_with_feature_names = False
         ranker.fitted_ = True
         return ranker  # type: ignore[no-any-return]
-
-
-def _with_objective(booster: Any, name: str) -> Any:
-    """The same trees in a booster whose text names the loss, as other tools that read it expect."""
-    new = lightgbm.Booster(model_str=with_objective(booster.model_to_string(num_iteration=-1), name))
-    new.best_iteration, new.best_score, new.params = booster.best_iteration, booster.best_score, booster.params
-    return new
 
 
 def train_scores(

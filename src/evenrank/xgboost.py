@@ -19,6 +19,7 @@ from evenrank.boosting.rows import each_in_order, eval_rows, in_order, query_wei
 from evenrank.boosting.rules import POINTWISE, xgboost_rule
 from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier, understood
 from evenrank.boosting.xgboost_dask import dask_fit, dask_objective
+from evenrank.boosting.xgboost_fit import settled
 from evenrank.boosting.xgboost_json import checked_model, is_linear
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
@@ -148,8 +149,8 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
         if sets and sizes is None:
             raise ConfigError("pass eval_qid or eval_group, the queries of each eval_set.")
-        judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, self.relevance_threshold)
         margins = each_in_order(base_margin_eval_set, orders)
+        judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, margins, self.relevance_threshold)
         start = in_order(base_margin, data.row_order)
         if weight is not None:
             by_row = np.repeat(weight * len(weight) / weight.sum(), np.diff(data.query_ptr))
@@ -174,7 +175,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
                 evals.append((self._matrix(rows, features, relevance, sizes[number], *parts), f"validation_{number}"))
             self._boost(rows, evals, objective, metric, verbose, xgb_model, trees)
 
-        self._train(X, data, names, judged, eval_max_violation, fit_once)
+        self._train(X, data, names, judged, eval_max_violation, fit_once, start)
         return self
 
     def _boost(
@@ -192,6 +193,9 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         callbacks = deepcopy(self.callbacks)  # those that stop early remember what they have seen
         if trees is not None and callbacks:
             callbacks = [each for each in callbacks if isinstance(each, xgboost.callback.LearningRateScheduler)]
+        patience = self.early_stopping_rounds if trees is None else None
+        if objective is not None and objective.pull is not None:
+            callbacks, patience = settled(callbacks, patience), None
         with xgboost.config_context(verbosity=1 if self.verbosity is None else self.verbosity):
             model, own_metric, params, _ = self._configure_fit(xgb_model, self.get_xgb_params(), None)
             if objective is not None and params.get("base_score") is None:
@@ -200,7 +204,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
                 params,
                 rows,
                 num_boost_round=self.get_num_boosting_rounds() if trees is None else trees,
-                early_stopping_rounds=self.early_stopping_rounds if trees is None else None,
+                early_stopping_rounds=patience,
                 evals=evals,
                 evals_result=history,
                 custom_metric=_joined(own_metric, metric),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evenrank.boosting.lightgbm_text import checked_text
+from evenrank.boosting.lightgbm_text import checked_text, read_text
 from evenrank.boosting.trees import Damaged
 from model_files_v1 import FOLDER
 from model_mutations import with_sizes
@@ -90,7 +90,7 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
     "a feature beyond": (line("split_feature", "3 0 0 0"), "tree 0 splits a feature outside the 3"),
     "a feature below": (line("split_feature", "-1 0 0 0"), "tree 0 splits a feature outside the 3"),
     "a threshold that is none": (line("threshold", "nan 0 0 0"), "threshold .* must be 4 finite numbers"),
-    "a threshold beyond": (line("threshold", "1e999 0 0 0"), "threshold .* must be 4 finite numbers"),
+    "a threshold beyond": (line("threshold", "1e+999 0 0 0"), "threshold .* must be 4 finite numbers"),
     "digits of another script": (line("threshold", "٣ 0 0 0"), "threshold .* must be 4 finite numbers"),
     "a hexadecimal": (line("leaf_count", "0x10 1 1 1 1"), "leaf_count .* must be 5 whole numbers"),
     "an unknown decision": (line("decision_type", "12 2 2 2"), "decision_type .* outside 0 to 11"),
@@ -200,6 +200,34 @@ def test_numbers_that_end_the_process_in_linear_leaves_are_refused(good: str, ba
     assert checked_text(text, 2).startswith(text)
     with pytest.raises(Damaged, match=r"of tree 0 has a number too small for LightGBM to read"):
         checked_text(with_sizes(text.replace(good, bad.format(tiny))), 2)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ("leaf_features=0  1  ", "leaf_features=0  1  1  ", "leaf_features of tree 0 must be 2 numbers, leaf by leaf"),
+        ("leaf_features=0  1  ", "leaf_features=0 1  ", "leaf_features of tree 0 must be 2 numbers, leaf by leaf"),
+        ("leaf_features=0  1  ", "leaf_features=0  0x1  ", "leaf_features of tree 0 must be 2 numbers, leaf by leaf"),
+        ("leaf_features=0  1  ", "leaf_features=0  2  ", "tree 0 has a leaf with a feature outside the 2"),
+        ("leaf_features=0  1  ", "leaf_features=-1  1  ", "tree 0 has a leaf with a feature outside the 2"),
+        ("leaf_coeff=2.5e-308  -0  ", "leaf_coeff=1  ", "leaf_coeff of tree 0 must be 2 numbers, leaf by leaf"),
+        ("leaf_coeff=2.5e-308  -0  ", "leaf_coeff=1  nan  ", "leaf_coeff of tree 0 must be 2 numbers, leaf by leaf"),
+        ("leaf_coeff=2.5e-308  -0  ", "leaf_coeff=1  1e+999  ", "leaf_coeff of tree 0 must be finite"),
+        ("num_features=1 1", "num_features=1 3", "num_features .* outside 0 to 2"),
+    ],
+)
+def test_linear_leaves_have_bounds(good: str, bad: str, message: str) -> None:
+    assert good in LINEAR_TREE
+    with pytest.raises(Damaged, match=message):
+        checked_text(with_sizes(LINEAR_TREE.replace(good, bad)), 2)
+
+
+@pytest.mark.parametrize("line", ["", "max_feature_idx=-1\n", "max_feature_idx=9999999999\n"])
+def test_a_text_to_export_says_how_many_features_it_has(line: str) -> None:
+    text = with_sizes(LINEAR_TREE)
+    assert read_text(text).n_features == 2
+    with pytest.raises(Damaged, match="it has no max_feature_idx"):
+        read_text(text.replace("max_feature_idx=1\n", line))
 
 
 def test_a_threshold_may_be_endless_and_nothing_else() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenrank.boosting.held_out import warn_if_above
 from evenrank.boosting.objective import FIRST_ALPHA, FLOOR, FairObjective, base_gradients
 from evenrank.boosting.pull import WARM_UP, FairPull
-from evenrank.boosting.ranker import warn_if_above
 from evenrank.boosting.rows import as_rows, eval_rows, fit_rows, query_ids
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning

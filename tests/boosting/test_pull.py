@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from evenrank.boosting import pull as pull_module
 from evenrank.boosting.group_chances import group_chances, known_contrast
 from evenrank.boosting.pull import KNOWN, OWN, SMOOTHING, WARM_UP, FairPull
 from evenrank.data import RankingData
 from evenrank.notions import SCOPES, bind
 from evenrank.rankers.spec import FairnessSpec
-from evenrank.targets import LossScale, bind_target
+from evenrank.targets import STRONGEST, LossScale, bind_target
 
 FLOOR = 0.3
 
@@ -99,6 +100,34 @@ def test_a_gap_that_chance_could_have_made_pulls_less() -> None:
         found = pulled(pull, np.tile(scores, times), np.ones(len(qid)), 1.0)
         sizes.append(np.abs(found).sum() / times)
     assert 0 < sizes[0] < 0.7 * sizes[1]
+
+
+def test_chance_is_nothing_to_the_gap_of_these_very_rows() -> None:
+    # Beside what features tell, the groups' own gap is closed where it stands, however few the rows are.
+    few = rows(10)
+    scores = np.random.default_rng(0).normal(size=few.n_rows)
+    sizes = []
+    for times in (1, 100):
+        group, qid = np.tile(few.group, times), np.repeat(np.arange(10 * times), 6)
+        data = RankingData.from_arrays(np.zeros((len(qid), 0)), np.zeros(len(qid)), group, qid)
+        contrast = bind("dp", data, training=True)
+        told = known_contrast(contrast, data, FairnessSpec("dp"), np.full((len(qid), 2), 0.5))
+        pull = FairPull(contrast, bind_target("score", data.query_ptr), told)
+        sizes.append(np.abs(pulled(pull, np.tile(scores, times), np.ones(len(qid)), 1.0)).sum() / times)
+    assert sizes[0] == pytest.approx(sizes[1])
+    assert sizes[0] > 0
+
+
+def test_beyond_the_strongest_strength_nothing_changes() -> None:
+    data = rows()
+    scores, loss = drawn(data)
+    found = [
+        pulled(FairPull(bind("dp", data), bind_target("topk", data.query_ptr, k=2)), scores, loss, alpha)
+        for alpha in (1.0, STRONGEST, 2 * STRONGEST, 1e300)
+    ]
+    np.testing.assert_allclose(found[1], STRONGEST * found[0], rtol=1e-12)
+    np.testing.assert_array_equal(found[1], found[2])
+    np.testing.assert_array_equal(found[1], found[3])
 
 
 def test_sample_weights_of_another_unit_change_nothing() -> None:
@@ -200,6 +229,13 @@ def test_chances_come_from_other_queries() -> None:
     np.testing.assert_allclose(chances.sum(axis=1), 1)
 
 
+@pytest.fixture
+def exact_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No gap has an error, so that ε is the same for both ways."""
+    monkeypatch.setattr(pull_module, "_relative_errors", lambda contrast, _: np.zeros(len(contrast.pairs.a)))
+
+
+@pytest.mark.usefixtures("exact_gaps")
 def test_where_features_tell_nothing_of_the_group_only_the_groups_themselves_pull() -> None:
     data = rows()
     contrast, bound = bind("eod", data, training=True), bind_target("score", data.query_ptr)
@@ -211,6 +247,7 @@ def test_where_features_tell_nothing_of_the_group_only_the_groups_themselves_pul
         np.testing.assert_allclose(found, own * alone, atol=1e-12)
 
 
+@pytest.mark.usefixtures("exact_gaps")
 @pytest.mark.parametrize("scope", SCOPES)
 def test_features_that_tell_the_group_pull_as_the_group_does(scope: str) -> None:
     data = rows()

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from evenrank.boosting.search import COARSE, Tried, least_loss_within
+import evenrank as er
+from evenrank.boosting.search import BETWEEN, COARSE, Tried, least_loss_within
 
 
 def trainer(
@@ -26,7 +27,7 @@ def test_strength_0_is_kept_where_it_is_within_the_limit() -> None:
 def test_the_weakest_strength_is_found_closely_where_gaps_fall(needed: float) -> None:
     kept, tried = least_loss_within(0.05, trainer(lambda alpha: 0.0 if alpha >= needed else 0.1))
     assert needed <= kept.alpha <= max(2 * needed, COARSE[0])
-    assert len(tried) <= 6
+    assert len(tried) <= 6 + (needed > COARSE[-2])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -56,3 +57,20 @@ def test_other_models_are_tried_only_where_no_strength_is_within_the_limit(
     assert kept.gap == gaps[trained - 1]
     kept, tried = least_loss_within(0.05, trainer(lambda alpha: 0.0 if alpha > 1 else 0.5), last=others)
     assert all(model.alpha != 5.0 for model in tried)
+
+
+def test_beside_the_strongest_what_bisection_left_out_is_tried() -> None:
+    # Gaps jump: 1 keeps the limit as 10 does, and costs less; bisection went from 0.3 to 3 and on to 10.
+    def gap(alpha: float) -> float:
+        return 0.0 if alpha in (1.0, 10.0) else 0.5
+
+    kept, _ = least_loss_within(0.05, trainer(gap))
+    assert kept.alpha == 1
+    cheap = Tried(1.0, 0.02, 1.0, "of another kind")
+    kept, tried = least_loss_within(0.05, trainer(gap), last=[lambda: cheap, lambda: pytest.fail("one is enough")])
+    assert kept is cheap
+    assert len(tried) <= 9
+
+
+def test_the_strengths_between_make_the_grid_whole() -> None:
+    assert sorted([0.0, *COARSE, *BETWEEN]) == er.strength_grid().tolist()

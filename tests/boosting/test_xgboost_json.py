@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evenrank.boosting.trees import Damaged
-from evenrank.boosting.xgboost_json import checked_model
+from evenrank.boosting.xgboost_json import checked_model, read_model
 from model_files_v1 import FOLDER
 
 MODELS = ["xgboost", "xgboost_dart", "xgboost_categorical"]
@@ -56,6 +56,18 @@ def tree(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
             first[key] = value
 
     return change
+
+
+def tree_param(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda model: model["learner"]["gradient_booster"]["model"]["trees"][0]["tree_param"].update({key: value})
+
+
+def settings(**values: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda model: model["learner"]["objective"]["lambdarank_param"].update(values)
+
+
+def biases(**values: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda model: model["learner"]["objective"].update(values)
 
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
@@ -110,12 +122,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         tree("tree_param", {"num_deleted": "0", "num_feature": "3", "num_nodes": "999999", "size_leaf_vector": "1"}),
         "tree 0 must have .* nodes; got '999999'",
     ),
-    "leaves that are vectors": (
-        lambda model: model["learner"]["gradient_booster"]["model"]["trees"][0]["tree_param"].update(
-            size_leaf_vector="9"
-        ),
-        "tree 0 must have one value per leaf",
-    ),
+    "leaves that are vectors": (tree_param("size_leaf_vector", "9"), "tree 0 must have one value per leaf"),
     "a feature beyond": (tree("split_indices", (0, 3)), "tree 0 splits a feature outside the 3"),
     "a feature of 400 digits": (tree("split_indices", (0, 10**399)), "a whole number has 400 digits"),
     "a child beyond": (tree("left_children", (0, 10**6)), "tree 0 has a child outside"),
@@ -137,6 +144,45 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a way that is none": (tree("default_left", (0, 2)), "default_left of tree 0 must be from 0 to 1"),
     "a type that is none": (tree("split_type", (0, 2)), "split_type of tree 0 must be from 0 to 1"),
     "categories without sets": (tree("split_type", (0, 1)), "categories_nodes of tree 0 must be those of split_type"),
+    "base that is neither": (param("boost_from_average", "2"), "boost_from_average must be '0' or '1'"),
+    "settings of several words": (settings(lambdarank_unbiased="0 1"), "settings in one word each"),
+    "settings of numbers": (settings(lambdarank_unbiased=0), "settings in one word each"),
+    "settings that are a list": (
+        learner("objective", {"name": "rank:ndcg", "lambdarank_param": ["a"]}),
+        "settings in one word each",
+    ),
+    "one bias list": (biases(**{"ti+": [1.0]}), "ti. and tj- go together"),
+    "bias lists of two lengths": (biases(**{"ti+": [1.0], "tj-": [1.0, 1.0]}), "of one length"),
+    "weights inside dart": (
+        learner(
+            "gradient_booster",
+            {
+                "name": "dart",
+                "gbtree": {"name": "gblinear", "model": {"weights": [0.0] * 4, "boosted_rounds": 1}},
+                "weight_drop": [],
+            },
+        ),
+        "the booster inside dart must be gbtree",
+    ),
+    "trees that are an object": (forest("trees", {}), "trees must be a list"),
+    "trees that are a text": (forest("trees", "1234"), "trees must be a list"),
+    "groups of trees that are a text": (forest("tree_info", "0000"), "tree_info must be a list"),
+    "groups of trees that are a number": (forest("tree_info", 0), "tree_info must be a list"),
+    "parallel trees of a number": (
+        forest("gbtree_model_param", {"num_parallel_tree": 1, "num_trees": "4"}),
+        "num_parallel_tree must be a whole number; got 1",
+    ),
+    "parallel trees of letters": (
+        forest("gbtree_model_param", {"num_parallel_tree": "one", "num_trees": "4"}),
+        "num_parallel_tree must be a whole number; got 'one'",
+    ),
+    "parallel trees of another script": (
+        forest("gbtree_model_param", {"num_parallel_tree": "\u0661", "num_trees": "4"}),
+        "num_parallel_tree must be a whole number",
+    ),
+    "features of another number": (tree_param("num_feature", "4"), "tree 0 must have 3 features"),
+    "deleted nodes that are there": (tree_param("num_deleted", "1"), "tree 0 has 0 nodes .*; it says 1"),
+    "half a feature": (tree("split_indices", (0, 0.5)), "split_indices of tree 0 must be whole numbers"),
     "arrays in arrays": (tree("left_children", [[1], [2]]), "tree 0 must have 2 nodes|must be numbers"),
 }
 
@@ -180,6 +226,75 @@ def test_few_words_do_not_ask_for_much_memory() -> None:
     forest_model["iteration_indptr"] = list(range(41))
     with pytest.raises(Damaged, match="take more than 1073741824 bits"):
         checked_model(json.dumps(model), 3)
+
+
+def test_a_leaf_does_not_split_by_categories() -> None:
+    model = model_of("xgboost_categorical")
+    first = model["learner"]["gradient_booster"]["model"]["trees"][0]
+    leaf = first["left_children"].index(-1)
+    first["split_type"][leaf] = 1
+    first["categories_nodes"].append(leaf)
+    first["categories_sizes"].append(1)
+    first["categories_segments"].append(len(first["categories"]))
+    first["categories"].append(0)
+    with pytest.raises(Damaged, match="tree 0 has a leaf that splits by categories"):
+        checked_model(json.dumps(model), 3)
+
+
+# What XGBoost writes for columns of texts ("a", "bc"), of none and of the numbers 7 and 5.
+LABELS: dict[str, Any] = {
+    "enc": [{"offsets": [0, 1, 3], "values": [97, 98, 99]}, {"type": 9, "values": []}, {"type": 13, "values": [7, 5]}],
+    "feature_segments": [0, 2, 2, 4],
+    "sorted_idx": [0, 1, 1, 0],
+}
+
+
+def with_column(number: int, **values: Any) -> dict[str, Any]:
+    columns = [column | (values if at == number else {}) for at, column in enumerate(LABELS["enc"])]
+    return LABELS | {"enc": columns}
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (LABELS, ""),
+        (with_column(2, type=7, values=[0.5, 2]), ""),
+        (LABELS | {"enc": LABELS["enc"][:2]}, "cats must be of 3 columns"),
+        (LABELS | {"enc": {}}, "cats must be of 3 columns"),
+        (LABELS | {"feature_segments": [0, 2, 3, 4]}, "feature_segments must add up"),
+        (LABELS | {"feature_segments": []}, "feature_segments must add up"),
+        (LABELS | {"enc": [], "sorted_idx": []}, "feature_segments must add up"),
+        (LABELS | {"sorted_idx": [0, 0, 1, 0]}, "sorted_idx must be an order"),
+        (LABELS | {"sorted_idx": [0, 2, 1, 0]}, "sorted_idx must be an order"),
+        (LABELS | {"sorted_idx": [0, 1]}, "sorted_idx must have 4 entries"),
+        (with_column(0, offsets=[0, 1, 4]), "cats of feature 0 has offsets that do not fit"),
+        (with_column(0, offsets=[1, 1, 3]), "cats of feature 0 has offsets that do not fit"),
+        (with_column(0, offsets=[0, 4, 3]), "cats of feature 0 has offsets that do not fit"),
+        (with_column(0, values=[97, 98, 128]), "cats of feature 0 must be from -128 to 127"),
+        (with_column(2, type=99), "cats of feature 2 has an unknown type"),
+        (with_column(2, type="13"), "cats of feature 2 has an unknown type"),
+        (with_column(2, type=13.0), "cats of feature 2 has an unknown type"),
+        (with_column(1, values=[128]), "cats of feature 1 must be from -128 to 127"),
+        (with_column(2, type=7, values=[1e39, 2]), "cats of feature 2 must be finite numbers"),
+    ],
+)
+def test_labels_of_columns_fit_together(labels: dict[str, Any], message: str) -> None:
+    model = model_of("xgboost")
+    forest("cats", labels)(model)
+    if not message:
+        assert json.loads(checked_model(json.dumps(model), 3)) == model
+        return
+    with pytest.raises(Damaged, match=message):
+        checked_model(json.dumps(model), 3)
+
+
+@pytest.mark.parametrize("objective", [{}, {"name": 1}, []])
+def test_a_model_to_export_names_its_objective(objective: Any) -> None:
+    model = model_of("xgboost")
+    assert read_model(json.dumps(model)).objective == "rank:ndcg"
+    learner("objective", objective)(model)
+    with pytest.raises(Damaged, match="objective must have a name"):
+        read_model(json.dumps(model))
 
 
 @pytest.mark.parametrize("text", ["", "no trees", "[" * 100_000, '{"a": 1, "a": 2}', "{L\x00\x00\x00"])

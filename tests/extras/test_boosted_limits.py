@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import evenrank as er
+from evenrank.boosting.pull import SETTLED
 
 pytestmark = pytest.mark.extras
 lightgbm = pytest.importorskip("lightgbm", reason="installed by make test-extras")
@@ -79,7 +80,16 @@ def test_a_limit_that_some_strength_of_the_grid_keeps_is_kept(library: str, name
     within = [quality for _, gap, quality in model.tried_ if gap <= limit]
     assert (measured["dp@3"] <= limit) == bool(within) == (not any("was not reached" in str(w.message) for w in said))
     assert not within or measured["ndcg@3"] == pytest.approx(max(within))
-    assert within or len(model.tried_) == 8
+    assert within or len(model.tried_) > len(er.strength_grid())
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_limit_on_training_rows_is_given_up_only_after_the_whole_grid(library: str) -> None:
+    data = made(40, length=(6, 9))
+    with pytest.warns(er.DataWarning, match="was not reached"):
+        model = ranker(library, max_violation=0.0, n_estimators=3).fit(data)
+    assert set(er.strength_grid().tolist()) <= {alpha for alpha, _, _ in model.tried_}
+    assert model.violation_ == min(gap for _, gap, _ in model.tried_)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -241,14 +251,42 @@ def test_early_stopping_follows_ndcg_subject_to_the_gap(library: str, aware: boo
         model = ranker(library, **options, early_stopping_rounds=15).fit(train, **given)
         best, (history,) = model.best_iteration + 1, model.evals_result_.values()
     values = history["ndcg@3|dp@3<=0.15"]
-    assert best == int(np.argmax(values)) + 1
+    first = 0 if aware else SETTLED
+    assert best == first + int(np.argmax(values[first:])) + 1
     scores = model.predict(test)
     if aware:  # trees are judged by what they are worth with offsets of the set's own
         trees = scores - model.group_offset_[test.group]
         scores = er.GroupOffset("dp", 3, 0.5, shrink=False).fit(trees, test).rerank(trees, test)
     found = er.measure(scores, test, ["ndcg@3", "dp@3"])
     assert found["dp@3"] <= limit
-    assert found["ndcg@3"] == pytest.approx(max(values), abs=1e-6)
+    assert found["ndcg@3"] == pytest.approx(max(values[first:]), abs=1e-6)
+
+
+@pytest.mark.parametrize("form", ["lightgbm", "lightgbm parameter", "xgboost", "xgboost callback"])
+def test_models_that_do_not_yet_follow_the_strength_are_no_candidates(form: str) -> None:
+    """The metric falls from round to round, as NDCG may while a strength takes hold; at strength 0 that is a reason."""
+
+    def falling(_: Any, scores: np.ndarray) -> float:
+        return -float(np.abs(scores).mean())
+
+    falling.__name__ = "ndcg_falling"
+    train, test = made(60), made(30, seed=1)
+    given: dict[str, Any] = {"eval_set": [(test.features, test.relevance)], "eval_qid": [test.query_of_row]}
+    library, _, kind = form.partition(" ")
+    for alpha, best in ((0.0, 0), (1.0, SETTLED)):
+        options = {"alpha": alpha, "n_estimators": 60}
+        if library == "lightgbm":
+            own: dict[str, Any] = {"early_stopping_round": 7} if kind else {}
+            more = {} if kind else {"callbacks": [lightgbm.early_stopping(7, verbose=False)]}
+            metric = {"eval_metric": lambda relevance, scores: ("falling", falling(relevance, scores), True)}
+            model = ranker(library, metric="None", **options, **own).fit(train, **given, **more, **metric)
+            found, seen = model.best_iteration_ - 1, len(model.evals_result_["valid_0"]["falling"])
+        else:
+            stop = xgboost.callback.EarlyStopping(rounds=7, save_best=True)
+            own = {"callbacks": [stop]} if kind else {"early_stopping_rounds": 7}
+            model = ranker(library, eval_metric=falling, **options, **own).fit(train, **given)
+            found, seen = model.best_iteration, len(model.evals_result()["validation_0"]["ndcg_falling"])
+        assert (found, seen) == (best, best + 8)
 
 
 def test_the_metric_prefers_any_model_within_the_limit() -> None:
@@ -309,3 +347,24 @@ def test_other_losses_can_be_fair(library: str, objective: str) -> None:
     data = made(200, grades=2)
     plain, fair = (ranker(library, objective=objective, alpha=a, n_estimators=30).fit(data) for a in (0.0, 2.0))
     assert fair.violation_ < plain.violation_ / 2
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_what_rows_lack_is_said_once_though_many_models_are_trained(library: str) -> None:
+    data = made(60)
+    relevance = np.where(data.group == 1, 0.0, data.relevance)  # nothing of group b is relevant
+    rows = er.RankingData.from_arrays(data.features, relevance, data.group, data.query_of_row)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = ranker(library, notion="eod", alpha=1.0).fit(rows)
+    once = [str(warning.message) for warning in said if "this term is dropped" in str(warning.message)]
+    assert len(once) == 1
+    assert np.isnan(model.violation_)
+    rare = rows.relevance.copy()
+    rare[np.flatnonzero(data.group == 1)[0]] = 1  # one row is
+    some = er.RankingData.from_arrays(data.features, rare, data.group, data.query_of_row)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        ranker(library, notion="eod", max_violation=0.0, validation_fraction=0.5).fit(some)
+    messages = [str(warning.message) for warning in said]
+    assert len(messages) == len(set(messages))

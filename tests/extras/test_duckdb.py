@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import polars as pl
@@ -55,6 +56,19 @@ def test_near_ties_follow_the_rule_of_the_library(seed, tmp_path):
     found = er.duckdb.measure(write(frame, tmp_path, 3), names)
     assert found == pytest.approx(er.measure(scores, data, names), abs=1e-9)
     assert found != pytest.approx(plain, abs=1e-9)  # equality alone would be another rule
+
+
+@pytest.mark.parametrize("kind", [pl.Int64, pl.UInt64, pl.Decimal(38, 0)])
+@pytest.mark.parametrize(("power", "warned"), [(40, False), (52, True), (60, True)])
+def test_whole_scores_that_floats_tie_are_warned_of(kind, power, warned, tmp_path):
+    rows = pl.DataFrame({"qid": [1, 1, 2, 2], "relevance": [0, 1, 0, 1], "group": [*"abab"]})
+    scores = pl.Series([2**power, 2**power + 1, 2**power, 2**power]).cast(kind)
+    rows.with_columns(score=scores).write_parquet(tmp_path / "rows.parquet")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        er.duckdb.audit(tmp_path / "rows.parquet", ks=[1])
+    told = [str(warning.message) for warning in caught]
+    assert any("beyond 2^50 are rounded, which may tie 1 that" in text for text in told) == warned
 
 
 def test_measures_are_those_in_memory(tmp_path):

@@ -283,11 +283,11 @@ def test_the_fuzz_target_sees_a_crash_and_a_hang(monkeypatch: pytest.MonkeyPatch
     script += "print(json.dumps({'case': first, 'failure': None, 'last': True}), flush=True)\n"
     (tmp_path / "worker.py").write_text(script)
     monkeypatch.setattr(target, "__file__", str(tmp_path / "worker.py"))
-    monkeypatch.setattr(target, "PATIENCE", 1.0)
+    monkeypatch.setattr(import_module("fuzz.cases"), "CLOCK", 2.0)
     failures = target.run(3, 0)
     assert len(failures) == 2
     assert "case 0 (seed 0): the process died, exit code -6" in failures[0]
-    assert "case 1 (seed 0): no end after 1 s" in failures[1]
+    assert "case 1 (seed 0): no end after 10 s of the processor, or 2 s by the clock" in failures[1]
 
 
 # ---------------------------------------------------------------------- nothing printed

@@ -12,7 +12,7 @@ import pytest
 import evenrank as er
 from evenrank.errors import DataError
 from evenrank.notions import bind
-from evenrank.targets import TARGETS, FairnessTerm, bind_target
+from evenrank.targets import STRONGEST, TARGETS, FairnessTerm, bind_target
 
 pytestmark = pytest.mark.extras
 torch = pytest.importorskip("torch", reason="installed by make test-extras")
@@ -96,3 +96,17 @@ def test_groups_are_told_by_features_and_not_by_the_rows_own_query() -> None:
         chances = pull_module.told_groups(data)
         np.testing.assert_allclose(chances.sum(axis=1), 1)
         assert least < chances[np.arange(1200), data.group].mean() <= most
+
+
+def test_beyond_the_strongest_strength_nothing_changes() -> None:
+    rng = np.random.default_rng(0)
+    qid, group = np.repeat(np.arange(20), 6), rng.integers(0, 2, 120)
+    X = rng.normal(size=(120, 4)) + 0.5 * group[:, None]
+    data = er.RankingData.from_arrays(X, (X[:, 0] > 0) * 1, group, qid)
+    found = [
+        et.FairNeuralRanker("dp", alpha=alpha, epochs=2, hidden=[8]).fit(data).predict(data)
+        for alpha in (1.0, STRONGEST, 1e300)
+    ]
+    assert np.isfinite(found).all()
+    assert not np.allclose(found[0], found[1])
+    np.testing.assert_array_equal(found[1], found[2])

@@ -22,7 +22,7 @@ from evenrank.rankers.spec import FairnessSpec
 FOLDS = 3
 # The small model: shallow, few trees, large leaves, and rows of a sample of the queries where there are many. Some of
 # these decide LightGBM's bins.
-TREES, LEAVES, LEAF_ROWS, RATE, RIDGE, BINS = 10, 8, 50, 0.2, 5.0, 63
+TREES, LEAVES, LEAF_ROWS, RATE, RIDGE, BINS = 10, 8, 50, 0.4, 5.0, 63
 MOST_ROWS, BINNED_ROWS = 6_000, 2_000
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from evenrank.boosting.rows import in_order, query_ids
 from evenrank.checks import check_number
 from evenrank.confidence import interval
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, DataWarning
 from evenrank.measures import measure
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
@@ -33,11 +34,23 @@ class Judged:
         The rows.
     held_out : bool
         Whether they took no part in training.
+    start : ndarray, optional
+        The scores that rows start from, (n,), to which those of the trees are added.
     """
 
     X: Any
     data: RankingData
     held_out: bool = False
+    start: NDArray[Any] | None = None
+
+    def some(self, queries: NDArray[np.bool_], rows: NDArray[np.int64], *, held_out: bool = False) -> Judged:
+        """Give those of some queries, (queries,), whose rows have these numbers."""
+        return Judged(in_order(self.X, rows), self.data.take(queries), held_out, in_order(self.start, rows))
+
+    def started(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        """Add what the rows start from to the scores of the trees, (n,)."""
+        precise = np.asarray(scores, np.float64)
+        return precise if self.start is None else precise + np.asarray(self.start, np.float64)
 
     def gap(self, scores: NDArray[Any], spec: FairnessSpec) -> float:
         """Give the gap of the top k; of held-out queries, the upper end of its interval.
@@ -105,7 +118,7 @@ def kept_aside(data: RankingData, fraction: float) -> NDArray[np.bool_]:
 
 
 def judged_sets(
-    sets: Any, groups: Any, qids: Any, sizes: Any, orders: list[Any], relevance_threshold: float
+    sets: Any, groups: Any, qids: Any, sizes: Any, orders: list[Any], starts: Any, relevance_threshold: float
 ) -> list[Judged]:
     """Make the evaluation sets whose groups are known.
 
@@ -117,6 +130,8 @@ def judged_sets(
         ``eval_sensitive_features``: the group labels of each set, in the caller's order.
     qids : list or None
         ``eval_qid``.
+    starts : list or None
+        What the rows of each set start from, in stored order.
     relevance_threshold : float
         Relevance at or above it counts as relevant.
 
@@ -137,7 +152,7 @@ def judged_sets(
         data = RankingData.from_arrays(
             np.zeros((n, 0)), y, in_order(labels, order), ids, relevance_threshold=relevance_threshold
         )
-        judged.append(Judged(X, data, held_out=True))
+        judged.append(Judged(X, data, held_out=True, start=None if starts is None else starts[number]))
     return judged
 
 
@@ -176,4 +191,32 @@ def check_held_out(spec: FairnessSpec) -> None:
         raise ConfigError(
             f"max_violation on held-out queries is for gaps over all queries; got scope={spec.scope!r}. Leave out "
             "validation_fraction and eval_sensitive_features."
+        )
+
+
+def warn_if_above(
+    violation: float, spec: FairnessSpec, alpha: float, rows: str = "the training rows is", *, group_aware: bool = False
+) -> None:
+    """Warn that ``max_violation`` was not reached, if it was not.
+
+    Parameters
+    ----------
+    violation : float
+        The gap of the top k on the rows that are judged.
+    spec : FairnessSpec
+        The spec of the ranker.
+    alpha : float
+        The strength that is kept.
+    rows : str
+        What the gap is of, in words.
+    group_aware : bool
+        Whether the ranker sees the group already.
+    """
+    if spec.max_violation is not None and violation > spec.max_violation:
+        warnings.warn(
+            f"max_violation={spec.max_violation:g} was not reached: {spec.as_notion.name}@{spec.k} on {rows} "
+            f"{violation:.4f} at alpha={alpha:.3g}, the lowest found. Train more trees, "
+            f"{'' if group_aware else 'let the ranker see the group (group_aware=True), '}or allow a larger violation.",
+            DataWarning,
+            stacklevel=4,
         )

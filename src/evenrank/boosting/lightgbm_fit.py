@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
+from evenrank.boosting.lightgbm_text import with_objective
+from evenrank.boosting.pull import SETTLED
 from evenrank.errors import ConfigError
 from evenrank.extras import require
 
@@ -13,6 +16,8 @@ from evenrank.extras import require
 TREES = {"num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds", "nrounds"}
 TREES |= {"num_boost_round", "max_iter"}
 BOOSTING = ("boosting_type", "boosting", "boost")
+# Other names of ``early_stopping_round``.
+PATIENCE = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
 
 
 def listed(metrics: Any) -> list[Any]:
@@ -35,6 +40,52 @@ def evaluated(sets: Any) -> dict[str, Any]:
     if "eval_X" not in signature(require("lightgbm").LGBMRanker.fit).parameters:
         return {"eval_set": sets}
     return {"eval_X": tuple(X for X, _ in sets), "eval_y": tuple(y for _, y in sets)}
+
+
+class Settled:
+    """A callback that stops early, and counts rounds from the one on in which trees follow the strength asked for.
+
+    Parameters
+    ----------
+    stopping : Callable
+        What `lightgbm.early_stopping` gives.
+    """
+
+    before_iteration = False
+
+    def __init__(self, stopping: Any) -> None:
+        self.stopping, self.order = stopping, stopping.order
+
+    def __call__(self, environment: Any) -> None:
+        """Take in a round; see LightGBM's ``CallbackEnv``."""
+        first = environment.begin_iteration + SETTLED
+        if environment.iteration >= first:
+            self.stopping(replace(environment, begin_iteration=first))
+
+
+def settled(asked: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """Give the arguments of ``fit`` with callbacks whose early stopping is `Settled`.
+
+    Parameters
+    ----------
+    asked : dict
+        The arguments of ``fit``.
+    params : dict
+        The parameters of the ranker; ``early_stopping_round`` or another of its names becomes a callback.
+
+    Returns
+    -------
+    dict
+        The arguments to use instead, without such a parameter.
+    """
+    lightgbm, callbacks = require("lightgbm"), list(asked.get("callbacks") or [])
+    patience = next((params[name] for name in PATIENCE if params.get(name)), 0)
+    if patience:
+        only, least = (params.get(name) for name in ("first_metric_only", "early_stopping_min_delta"))
+        loud = params.get("verbosity", params.get("verbose", 1)) > 0
+        callbacks.append(lightgbm.early_stopping(patience, bool(only), loud, least or 0.0))
+    kind = type(lightgbm.early_stopping(1, verbose=False))
+    return asked | {"callbacks": [Settled(each) if isinstance(each, kind) else each for each in callbacks]}
 
 
 def taken_objective(derivatives: Callable[..., Any], params: dict[str, Any], asked: dict[str, Any]) -> tuple[Any, Any]:
@@ -97,3 +148,10 @@ def steady_drops(derivatives: Callable[..., Any]) -> tuple[Callable[..., Any], C
     remember.before_iteration = True  # type: ignore[attr-defined]
     steady.__signature__ = signature(steady)  # type: ignore[attr-defined]  # LGBMModel asks in every round
     return steady, remember
+
+
+def named(booster: Any, loss: str) -> Any:
+    """Give the same trees in a booster whose text names the loss, as other tools that read it expect."""
+    new = require("lightgbm").Booster(model_str=with_objective(booster.model_to_string(num_iteration=-1), loss))
+    new.best_iteration, new.best_score, new.params = booster.best_iteration, booster.best_score, booster.params
+    return new

@@ -101,7 +101,9 @@ class FairObjective:
     ) -> None:
         self.data, self.base, self.spec = data, base, spec
         self.alpha = FIRST_ALPHA if spec.bounded else float(spec.alpha)
-        self.weight = data.sample_weight
+        self.weight: NDArray[Any] | None = None
+        if data.sample_weight is not None:
+            self.weight = data.sample_weight.astype(np.float32)  # as the libraries keep them
         self.pull: FairPull | None = None
         if self.alpha > 0:
             contrast = bind(spec.notion, data, scope=spec.scope, training=True)
@@ -139,7 +141,7 @@ class FairObjective:
         first, second = self._loss(scores)
         if self.pull is not None:
             self._update(precise)
-            first = first + self.pull(precise, first, self.alpha)
+            first = first + self.pull(precise, first, self.alpha, second)
         return np.asarray(first, np.float32), np.asarray(second, np.float32)
 
     def _loss(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

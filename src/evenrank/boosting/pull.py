@@ -9,21 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.contrasts import Contrast
-from evenrank.targets import BoundTarget, LossScale, made_up
+from evenrank.targets import STRONGEST, BoundTarget, LossScale, made_up
 
 # √(gap² + ε²) stands for |gap|, whose slope changes sign tree after tree once the gap is near 0. ε is this share of the
-# spread of the value over rows, so that gaps of long lists, where few items are selected, are not all "near 0", joined
-# with the standard error of the gap between groups of that many rows: a gap that chance could have made pulls less.
+# spread of the value over rows, so that gaps of long lists, where few items are selected, are not all "near 0". For a
+# pull that is to hold on other queries it is joined with the gap's standard error between groups of that many rows: a
+# gap that chance could have made pulls less.
 SMOOTHING = 0.1
 # Rows are pulled in two ways, so many times as strongly as the loss pulls at a strength of 1: along the groups as
-# features tell them, by the gap between those, which holds on other queries; and a little along the groups themselves,
-# by their own gap, which closes what is left on the training rows at little cost.
-KNOWN, OWN = 1.8, 0.2
+# features tell them, by the gap between those and all rows of a list alike, which holds on other queries; and a little
+# along the groups themselves, by their own gap and near the cut, which closes what is left on the training rows at
+# little cost.
+KNOWN, OWN = 0.9, 0.4
 # A tree may carry a gap beyond 0. Then the share of the strength that is used for that gap is halved, and let go
 # slowly: a strong α swings no more than a weak one. Gaps within this share of ε are noise, not a swing.
 HALVED, RELEASE, SWING = 0.5, 1.1, 0.2
 # The first trees belong to the loss: the strength rises to its full size over these rounds.
 WARM_UP = 5
+# And trees take as many rounds again to follow it. A model of fewer is not one of the strength asked for, and often
+# ranks better than the first ones that are: early stopping counts from here on.
+SETTLED = 2 * WARM_UP
 # Values that vary by less than this share of their size are one value.
 FLAT = 2.0**-40
 # c is taken in every one of so many first rounds, and then in every so many rounds: it moves slowly, and costs time.
@@ -132,10 +137,18 @@ class FairPull:
     ) -> None:
         self.target, self.total, self.rounds = target, total, 0
         self.ways = [Way(contrast, 1.0)] if known is None else [Way(contrast, own), Way(known, KNOWN)]
-        self._error = _relative_errors(contrast, total)
+        errors = _relative_errors(contrast, total)
+        own_error = errors if known is None else np.zeros_like(errors)  # these rows' own gap is no estimate
+        self._relative_smoothing = [np.hypot(SMOOTHING, each) for each in (own_error, errors)]
         self._moves = None if lists is None else _movable(contrast, lists)
 
-    def __call__(self, scores: NDArray[np.float64], loss_gradient: NDArray[Any], alpha: float) -> NDArray[np.float64]:
+    def __call__(
+        self,
+        scores: NDArray[np.float64],
+        loss_gradient: NDArray[Any],
+        alpha: float,
+        hold: NDArray[Any] | None = None,
+    ) -> NDArray[np.float64]:
         """Give the gradient of a round.
 
         Parameters
@@ -146,6 +159,9 @@ class FairPull:
             The loss's own first derivative, (n,).
         alpha : float
             The strength.
+        hold : ndarray, optional
+            The loss's second derivative, (n,). With it, rows are pulled along the groups as features tell them wherever
+            they stand in their list (see `BoundTarget.pull_lists`).
 
         Returns
         -------
@@ -154,29 +170,36 @@ class FairPull:
         """
         value = self.target.value(scores)
         spread = self._spread(value)
-        smoothing = np.maximum(spread * np.hypot(SMOOTHING, self._error), np.finfo(np.float64).tiny)
-        for way in self.ways:
-            way.go_to(value, smoothing, flat=spread == 0)
+        for way, relative in zip(self.ways, self._relative_smoothing, strict=False):
+            way.go_to(value, np.maximum(spread * relative, np.finfo(np.float64).tiny), flat=spread == 0)
         if self.rounds <= CLOSELY or self.rounds % SELDOM == 0:
-            self._rescale(scores, loss_gradient)
-        strength = alpha * min(1.0, self.rounds / WARM_UP)
+            self._rescale(scores, loss_gradient, hold)
+        strength = min(alpha, STRONGEST) * min(1.0, self.rounds / WARM_UP)
         self.rounds += 1
-        on_values = self.ways[0].on_values()
+        total = self._on_scores(scores, self.ways[0].on_values())
         for way in self.ways[1:]:
-            on_values = on_values + way.on_values()
-        return strength * self._on_scores(scores, on_values)
+            total = total + self._on_scores(scores, way.on_values(), hold)
+        return strength * total
 
-    def _on_scores(self, scores: NDArray[np.float64], on_values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.target.pull_back(scores, on_values if self._moves is None else on_values * self._moves)
+    def _on_scores(
+        self, scores: NDArray[np.float64], on_values: NDArray[np.float64], hold: NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
+        on_values = on_values if self._moves is None else on_values * self._moves
+        if hold is None:
+            return self.target.pull_back(scores, on_values)
+        return self.target.pull_lists(scores, on_values, hold)
 
-    def _rescale(self, scores: NDArray[np.float64], loss_gradient: NDArray[Any]) -> None:
+    def _rescale(self, scores: NDArray[np.float64], loss_gradient: NDArray[Any], hold: NDArray[Any] | None) -> None:
         """Take in the pulls of a round at full slope: by the groups themselves, less a part of what features miss."""
-        pulls = [self._on_scores(scores, way.contrast.pull_back(way.full)) for way in self.ways]
+        full = [way.contrast.pull_back(way.full) for way in self.ways]
+        pulls = [self._on_scores(scores, full[0])]
+        if len(full) > 1:
+            pulls += [self._on_scores(scores, each, hold) for each in full]
         sums = np.array([np.abs(part).sum(dtype=np.float64) for part in (loss_gradient, *pulls)])
-        loss, own, *known = sums if self.total is None else self.total(sums)
+        loss, own, *both = sums if self.total is None else self.total(sums)
         self.ways[0].scale.update_sums(loss, own)
-        for way, along in zip(self.ways[1:], known, strict=True):
-            way.scale.update_sums(loss, made_up(own, along))
+        if both:
+            self.ways[1].scale.update_sums(loss, made_up(*both))
 
     def _spread(self, value: NDArray[np.float64]) -> float:
         """The standard deviation of the value over all rows; 0 where it is all rounding."""

@@ -23,12 +23,12 @@ from evenrank.boosting.aware import (
     scores_by_others,
 )
 from evenrank.boosting.group_chances import group_chances
-from evenrank.boosting.held_out import Judged, check_held_out, check_limits, kept_aside
+from evenrank.boosting.held_out import Judged, check_held_out, check_limits, kept_aside, warn_if_above
 from evenrank.boosting.metrics import EvaluationMetric
 from evenrank.boosting.objective import TARGET, FairObjective, base_gradients
 from evenrank.boosting.pull import OWN
-from evenrank.boosting.rows import fit_rows, in_order
-from evenrank.boosting.search import LAST, Tried, least_loss_within
+from evenrank.boosting.rows import fit_rows
+from evenrank.boosting.search import BETWEEN, LAST, Tried, least_loss_within
 from evenrank.categories import Categories
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
@@ -38,34 +38,6 @@ from evenrank.rankers.top_violation import TopViolation
 
 # Trains at a strength; gives the scores of the trees on the training rows, (n,), where training knows them.
 FitAt = Callable[[float], NDArray[Any] | None]
-
-
-def warn_if_above(
-    violation: float, spec: FairnessSpec, alpha: float, rows: str = "the training rows is", *, group_aware: bool = False
-) -> None:
-    """Warn that ``max_violation`` was not reached, if it was not.
-
-    Parameters
-    ----------
-    violation : float
-        The gap of the top k on the rows that are judged.
-    spec : FairnessSpec
-        The spec of the ranker.
-    alpha : float
-        The strength that is kept.
-    rows : str
-        What the gap is of, in words.
-    group_aware : bool
-        Whether the ranker sees the group already.
-    """
-    if spec.max_violation is not None and violation > spec.max_violation:
-        warnings.warn(
-            f"max_violation={spec.max_violation:g} was not reached: {spec.as_notion.name}@{spec.k} on {rows} "
-            f"{violation:.4f} at alpha={alpha:.3g}, the lowest found. Train more trees, "
-            f"{'' if group_aware else 'let the ranker see the group (group_aware=True), '}or allow a larger violation.",
-            DataWarning,
-            stacklevel=4,
-        )
 
 
 class FairBoosted:
@@ -97,6 +69,7 @@ class FairBoosted:
     _training_objective: FairObjective | None = None
     _types: list[str] | None = None  # XGBoost: of the features, where some are categories
     _silent: bool = False  # LightGBM: whether its own metrics are left out
+    _settles: bool = False  # LightGBM: whether early stopping waits for trees that follow the strength
     _query_weight: NDArray[np.float64] | None = None  # XGBoost: the weights of queries in `fit`
 
     def __init__(
@@ -176,18 +149,21 @@ class FairBoosted:
         sets: list[Judged],
         limit: float | None,
         fit_once: Callable[..., None],
+        start: NDArray[Any] | None = None,
     ) -> None:
         """Train at the strength asked for, or at the one that ``max_violation`` takes.
 
-        ``fit_once`` trains the library's ranker on features, rows, their numbers among all rows (None: all of them), an
-        objective (None: the library's own), a metric, and perhaps a number of trees: so many, with no evaluation.
+        ``start`` is the score that each row starts from, (n,). ``fit_once`` trains the library's ranker on features,
+        rows, their numbers among all rows (None: all of them), an objective (None: the library's own), a metric, and
+        perhaps a number of trees: so many, with no evaluation.
         """
         spec = FairnessSpec.of(self)
         check_limits(self.validation_fraction, limit, sets, spec)
         exact = self.group_aware and has_exact_offsets(spec, data)
         if spec.active and not exact:
             self._base(data)  # refuses a loss that is not ours now, not after the first model
-        rows, judged = None, Judged(X, data)
+        rows, training = None, Judged(X, data, start=start)
+        judged = training
         if spec.bounded and (self.validation_fraction is not None or sets):
             check_held_out(spec)
             if sets:
@@ -196,8 +172,9 @@ class FairBoosted:
                 aside = kept_aside(data, float(self.validation_fraction or 0))
                 in_training = ~aside[data.query_of_row]
                 rows = np.flatnonzero(in_training)
-                judged = Judged(in_order(X, np.flatnonzero(~in_training)), data.take(aside), held_out=True)
-                X, data = in_order(X, rows), data.take(~aside)
+                judged = training.some(aside, np.flatnonzero(~in_training), held_out=True)
+                training = training.some(~aside, rows)
+                X, data = training.X, training.data
         self.feature_names_, self.group_names_ = names, data.group_names
         self.__dict__.pop("tried_", None)
         chances = self._chances(X, data, spec)
@@ -216,27 +193,26 @@ class FairBoosted:
                 self.group_offset_ = objective.offsets[min(self._trees_kept(), len(objective.offsets)) - 1]
             return None if objective is None else self._trained_scores(X, objective)
 
-        fit_at = self._fit_with_offsets(X, data, rows, sets, limit, fit_once) if exact else trained_at
+        fit_at = self._fit_with_offsets(training, rows, sets, limit, fit_once) if exact else trained_at
         if spec.max_violation is not None:
             closer: Any = [] if chances is None else [(alpha, partial(trained_at, own=own)) for alpha, own in LAST]
-            last = [(OF_THESE_ROWS, fit_at)] if exact else closer
+            last = [(OF_THESE_ROWS, fit_at)] if exact else [*closer, *((alpha, fit_at) for alpha in BETWEEN)]
             gap = self._search(spec, judged, fit_at, [] if judged.held_out else last)
-            self.violation_ = gap if not judged.held_out else self._gap(Judged(X, data), spec)
+            self.violation_ = gap if not judged.held_out else self._gap(training, spec)
         else:
             trained = fit_at(float(self.alpha))
-            self.violation_ = self._gap(Judged(X, data), spec, trained)
+            self.violation_ = self._gap(training, spec, trained)
 
     def _fit_with_offsets(
         self,
-        X: Any,
-        data: RankingData,
+        training: Judged,
         numbers: NDArray[np.int64] | None,
         sets: list[Judged],
         limit: float | None,
         fit_once: Callable[..., None],
     ) -> FitAt:
         """Train the trees, and what is to be added to them; gives what sets the strength. See `_train`."""
-        spec = FairnessSpec.of(self)
+        spec, X, data = FairnessSpec.of(self), training.X, training.data
         part = 1.0 if spec.bounded else part_of_offsets(float(self.alpha))
         metric = EvaluationMetric(sets, spec, limit, lambda s, rows: evened(s, rows, spec, part)) if sets else None
         self.group_offset_ = None
@@ -254,10 +230,10 @@ class FairBoosted:
         others = scores_by_others(X, data, train) if data.n_queries > 1 else trained
         self.__dict__.clear()
         self.__dict__.update(state)
-        offsets = exact_offsets(others, data, spec)
+        offsets = exact_offsets(training.started(others), data, spec)
 
         def at(alpha: float) -> NDArray[Any]:
-            whole = exact_offsets(trained, data, spec) if alpha == OF_THESE_ROWS else offsets
+            whole = exact_offsets(training.started(trained), data, spec) if alpha == OF_THESE_ROWS else offsets
             self.alpha_, self.group_offset_ = alpha, part_of_offsets(alpha) * whole if alpha < OF_THESE_ROWS else whole
             return trained
 
@@ -271,10 +247,17 @@ class FairBoosted:
         assert spec.max_violation is not None
         name = spec.gap_name
         if TopViolation(judged.data, spec).contrast.pairs.missing:
-            raise ConfigError(f"max_violation needs {name}, which these rows do not define. Set alpha instead.")
+            rows = "the queries kept aside or evaluated" if judged.held_out else "these rows"
+            raise ConfigError(f"max_violation needs {name}, which {rows} do not define. Set alpha instead.")
+
+        trained_so_far: set[bool] = set()  # whether with strength 0, and whether with one above it
 
         def tried(alpha: float, fit_at: FitAt = fit_at) -> Tried:
-            trained = fit_at(alpha)
+            with warnings.catch_warnings():
+                if (alpha > 0) in trained_so_far:  # what the rows lack was said the first time
+                    warnings.simplefilter("ignore", DataWarning)
+                trained = fit_at(alpha)
+            trained_so_far.add(alpha > 0)
             scores = self._scores_of(judged, None if judged.held_out else trained)
             with warnings.catch_warnings():
                 if alpha > 0:  # what the rows lack was said at strength 0
@@ -328,7 +311,7 @@ class FairBoosted:
     def _scores_of(self, rows: Judged, trees: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """Scores of rows, (n,); ``trees`` are those of the trees alone, where they are known."""
         raw = self._raw_scores(rows.X) if trees is None else trees
-        return self._shifted(np.asarray(raw, np.float64), rows.data)
+        return self._shifted(rows.started(raw), rows.data)
 
     def _shifted(self, scores: NDArray[Any], data: RankingData) -> NDArray[Any]:
         """Scores with the offset of each row's group; during training, the offsets of the last round."""

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
+from evenrank.linear.strengths import strength_grid
+
+_GRID = strength_grid()[1:]
 # Tried from the middle outwards; where none is within the limit, all of them are, so that what the grid can reach is
 # reached. Then between the weakest one that is and the strongest below it that is not.
-COARSE = tuple(10 ** (power / 2) for power in range(-4, 3))
+COARSE = tuple(_GRID[::4].tolist())
 REFINED = 2
 # Where a gap is asked for on the training rows that no strength reaches, these are tried: a strength, and how strongly
 # rows are pulled along the groups themselves (see `FairPull`). Trees can always learn who is in which group, though not
 # for other queries.
 LAST = ((1.0, 3.0), (10**-0.5, 10.0), (10**0.5, 10.0))
+# And after these the strengths of `strength_grid` that lie between, the strong ones first: gaps jump from one to the
+# next, and a limit that one of them keeps is not to be called out of reach.
+BETWEEN = tuple(alpha for alpha in reversed(_GRID.tolist()) if alpha not in COARSE)
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,8 @@ def least_loss_within(
     """Find a strength whose gap is at most ``limit`` at the least loss of quality.
 
     Strength 0 is kept if it is within the limit. At most 1 + 7 models are trained, and then 2 between two of them or
-    what is tried last, unless told otherwise.
+    what is tried last, unless told otherwise. Where only the strongest is within it, which costs most quality, the
+    other strong ones and the first of the last are tried beside it.
 
     Parameters
     ----------
@@ -77,8 +85,13 @@ def least_loss_within(
         for _ in range(refined):
             middle_alpha = (strongest * weakest) ** 0.5
             strongest, weakest = (strongest, middle_alpha) if within(middle_alpha) else (middle_alpha, weakest)
+    others = iter(last)
+    if high == len(strengths) - 1:
+        for alpha in strengths[len(strengths) // 2 :]:
+            within(alpha)
+        others = islice(others, 1)
     models = list(tried.values())
-    for make in last if high == len(strengths) else ():
+    for make in others if high >= len(strengths) - 1 else ():
         models.append(make())
         if models[-1].gap <= limit:
             break

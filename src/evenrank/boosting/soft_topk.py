@@ -57,6 +57,36 @@ class FastTopK(BoundTarget):
         _pull_back(scores, self.ptr, self.k, self._places, self._first, slope, out)
         return out
 
+    def pull_lists(self, scores: NDArray[Any], slope: NDArray[Any], hold: NDArray[Any]) -> NDArray[Any]:
+        """Share out the pull at a list's cut over all its rows, by how firmly the loss holds them.
+
+        A row's weight is w = Σd · h/Σh, sums over its list, where d is the slope of its share of the top k and h its
+        ``hold``; its pull is w (slope − the mean slope of the list, by w). With w = d it would be that of a cut that
+        moves with the scores. So a step of Newton's, pull / h, is the same for rows of one slope, near the cut or far
+        from it: there is nothing to learn about single rows. A list that the loss does not hold is left alone, as that
+        of a query without a relevant item: a step there has no bound, and other lists would have to follow it.
+        """
+        self._go_to(scores)
+        out = np.empty_like(scores)
+        _pull_lists(self.ptr, self.k, self._first, slope, np.asarray(hold, np.float64), out)
+        return out
+
+
+@numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
+def _pull_lists(ptr: Any, k: int, first: Any, slope: Any, hold: Any, out: Any) -> None:
+    for q in range(len(ptr) - 1):
+        begin, end = ptr[q], ptr[q + 1]
+        steep = held = drawn = 0.0
+        for i in range(begin, end):
+            steep += first[i]
+            held += hold[i]
+            drawn += hold[i] * slope[i]
+        if end - begin <= k or not held > 0:
+            out[begin:end] = 0
+            continue
+        for i in range(begin, end):
+            out[i] = steep * (hold[i] / held) * (slope[i] - drawn / held)
+
 
 @numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
 def _place(scores: Any, begin: int, end: int, k: int, floor: float, best: Any) -> tuple[float, float, float, float]:

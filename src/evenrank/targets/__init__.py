@@ -8,7 +8,7 @@ boosting and the linear solvers.
 
 from evenrank.targets.bound import BoundTarget
 from evenrank.targets.registry import TARGETS, Target, bind_target
-from evenrank.targets.scale import LossScale, made_up
+from evenrank.targets.scale import STRONGEST, LossScale, made_up
 from evenrank.targets.term import FairnessTerm
 
-__all__ = ["TARGETS", "BoundTarget", "FairnessTerm", "LossScale", "Target", "bind_target", "made_up"]
+__all__ = ["STRONGEST", "TARGETS", "BoundTarget", "FairnessTerm", "LossScale", "Target", "bind_target", "made_up"]

@@ -31,6 +31,13 @@ class BoundTarget:
         """Turn a slope u in v into the slope Jᵀ u in the scores, through everything that v depends on."""
         raise NotImplementedError
 
+    def pull_lists(self, scores: NDArray[Any], slope: NDArray[Any], hold: NDArray[Any]) -> NDArray[Any]:
+        """Turn a slope in v into a pull at all rows of a list, where a target can; else as `pull_back` does.
+
+        ``hold`` is how firmly the loss holds each row, its second derivative, (n,).
+        """
+        return self.pull_back(scores, slope)
+
     def at(self, scores: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
         """Compute v, and what turns a slope in v into one in these scores, for less work than one after the other."""
         return self.value(scores), lambda slope: self.pull_back(scores, slope)

@@ -13,6 +13,10 @@ MEMORY = 0.9  # of the mean over rounds: the pulls of single rounds and batches 
 # Features that have nothing to do with the group still leave a ratio of about the least one.
 MADE_UP, LEAST_KNOWN = 0.6, 0.1
 
+# Strengths above this one, the last of the grid, pull no more than it does: trees and networks would follow the term's
+# noise alone, or throw a group's only relevant row out of every list. (Linear rankers have no such end.)
+STRONGEST = 10.0
+
 
 def made_up(own: Any, known: Any) -> Any:
     """Give what the pull along groups as features tell them is measured by: part of what they miss is made up for.

@@ -16,7 +16,7 @@ from evenrank.torch.losses import Tensor
 
 torch: Any = require("torch")
 # How strongly a strength of 1 pulls in the two ways, beside the loss; see `evenrank.boosting.pull`.
-KNOWN, OWN = 1.0, 0.2
+KNOWN, OWN = 0.4, 0.5
 
 
 class BatchPull:

@@ -23,6 +23,7 @@ from evenrank.rankers.matching import match_features
 from evenrank.rankers.search import weakest_within
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import top_violation
+from evenrank.targets import STRONGEST
 from evenrank.torch.fairness import FairnessLoss
 from evenrank.torch.losses import LOSSES, LogisticLoss
 from evenrank.torch.network import Networks, decode, encode, train
@@ -261,7 +262,7 @@ class FairNeuralRanker(BaseRanker):
         check_number(self.learning_rate, "learning_rate", above=0)
         check_number(self.weight_decay, "weight_decay", least=0)
         check_number(self.smoothing, "smoothing", least=0)
-        seed = seed_of(self.random_state)
+        alphas, seed = np.minimum(alphas, STRONGEST), seed_of(self.random_state)
         data.need_numbers("a network")
         if data.n_features == 0:
             raise DataError("training needs at least one feature; the data has none.")
@@ -272,8 +273,7 @@ class FairNeuralRanker(BaseRanker):
                 raise DataError(
                     f"training with alpha > 0 compares groups and needs at least two; the data has {groups}."
                 )
-        threshold = data.relevance_threshold
-        base = LOSSES[self.loss]
+        threshold, base = data.relevance_threshold, LOSSES[self.loss]
         loss = base(relevance_threshold=threshold) if base is LogisticLoss else base()
         networks = Networks.fresh(data, self.hidden, len(alphas), seed=seed, device=_device(self.device))
         pull = None
