@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -472,3 +473,16 @@ def test_names_with_half_a_character_are_refused():
     with pytest.raises(DataError, match="group label"):
         data.with_group(["\ud83d", "\ude00", "a", "b"])
     assert data.with_group(["😀", "a", "😀", "b"]).group_names == ("a", "b", "😀")
+
+
+@pytest.mark.parametrize("part", ["qid", "item_ids"])
+@pytest.mark.parametrize("kind", [list, np.array, lambda ids: np.array(ids, object), lambda ids: np.array(ids, ">U3")])
+def test_ids_with_half_of_a_pair_are_refused_as_names_are(part: str, kind: Callable[[list[str]], Any]) -> None:
+    """No file takes such text, and an audit's or a ranking's would fail when it is written."""
+    ids = {"qid": [*"1122"], "item_ids": [*"abab"]}
+    for half in ("\ud800", "x\udfff"):
+        given = ids | {part: kind([*ids[part][:2], half, half if part == "qid" else "z"])}
+        with pytest.raises(DataError, match=f"row 2: {part} must be Unicode text; .* holds one half of a pair"):
+            RankingData.from_arrays(np.ones((4, 1)), [0, 1, 0, 1], [*"abab"], **given)
+    given = ids | {part: kind(["é", "😀", "ü", "字"] if part == "item_ids" else ["😀", "😀", "字", "字"])}
+    assert RankingData.from_arrays(np.ones((4, 1)), [0, 1, 0, 1], [*"abab"], **given).n_rows == 4

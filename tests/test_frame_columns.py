@@ -97,10 +97,28 @@ def test_ignored_ones_are_left_out_silently(load: Load) -> None:
     assert (data.feature_names, data.item_ids, notes) == (("price",), None, [])
 
 
+def test_ignored_ones_must_be_there(load: Load) -> None:
+    """A misspelt one would be learnt from."""
+    with pytest.raises(er.DataError) as caught:
+        noted(load, ROWS, ignore=["rank", "Prise"])
+    assert "ignore column 'Prise' is not in the data (did you mean 'price'?); it has 'qid', " in str(caught.value)
+    assert str(caught.value).endswith(". Name the right column with ignore=.")
+    with pytest.raises(er.DataError, match=r"ignore column 'zzz' is not in the data; it has 'qid', "):
+        noted(load, ROWS, ignore=["zzz"])
+
+
 def test_a_table_without_an_item_column_has_no_ids(load: Load) -> None:
     data, notes = noted(load, without("item", "rank"))
     assert data.item_ids is None
     assert notes == [ONE_BY_NAME.format("'score'")]
+
+
+def test_names_in_capitals_or_with_blanks_are_left_out_too(load: Load) -> None:
+    columns = without("score", "rank") | {"Score": [1.0, 2.0, 3.0, 4.0], "RANK": [1, 2, 1, 2], "item ": [7, 7, 8, 9]}
+    data, notes = noted(load, columns)
+    assert not {"Score", "RANK", "item "} & {*data.feature_names}
+    assert BY_NAME.format("'Score', 'RANK', 'item '") in notes
+    assert "Score" in load(columns, features=["Score"]).feature_names
 
 
 def test_another_item_column_leaves_item_out_by_name(load: Load) -> None:
@@ -173,12 +191,27 @@ def test_a_number_that_recurs_late_is_no_id(load: Load) -> None:
 def test_scores_of_a_file_that_a_float_cannot_tell_apart_are_warned_of(suffix: str, tmp_path: Path) -> None:
     frame, path = pl.DataFrame(ROWS | {"score": [2**60, 2**60 + 1, 2**60 + 2, 5]}), tmp_path / f"rows{suffix}"
     {".csv": frame.write_csv, ".parquet": frame.write_parquet, ".jsonl": frame.write_ndjson}[suffix](path)
-    message = "scores of column 'score' beyond 2^53 are rounded, which ties 2 that differ; subtract the smallest score"
+    message = (
+        "scores of column 'score' beyond 2^50 are rounded, which may tie 2 that differ; subtract the smallest score"
+    )
     with pytest.warns(DataWarning, match=message.replace("^", r"\^")) as caught:
         er.read(path, score="score")
     assert caught[0].filename == __file__
     frame.with_columns(score=pl.Series([2**60, 2**61, 2**62, 5])).write_csv(path.with_suffix(".csv"))
     assert er.read(path.with_suffix(".csv"), score="score").features[0, 0] == 2**60
+
+
+@pytest.mark.parametrize(("power", "tied"), [(49, 0), (50, 2), (52, 2)])
+@pytest.mark.parametrize("kind", [pl.Int64, pl.Decimal(38, 0), pl.String])
+def test_whole_scores_that_floats_tie_are_warned_of(power: int, tied: int, kind: Any, tmp_path: Path) -> None:
+    """They are still different floats there, but no further apart than the rule of ties reaches."""
+    scores = pl.Series([2**power, 2**power + 1, 2**power + 2, 5]).cast(kind)
+    pl.DataFrame(ROWS | {"score": scores}).write_parquet(tmp_path / "rows.parquet")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        er.read(tmp_path / "rows.parquet", score="score")
+    told = [str(warning.message) for warning in caught if "rounded" in str(warning.message)]
+    assert [f"which may tie {tied} that differ" in text for text in told] == [True] * (tied > 0)
 
 
 def test_another_score_column_is_the_score_and_no_feature(tmp_path: Path) -> None:

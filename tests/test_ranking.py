@@ -265,6 +265,15 @@ def test_four_ulps_tie_and_five_do_not(length: int, dtype: type, steps: list[int
         assert rank_list(np.concatenate([pair, rest])).size.tolist() == [size] * 2 + [1] * (length - 2)
 
 
+@pytest.mark.parametrize("dtype", [*KINDS, np.longdouble])
+@pytest.mark.parametrize("below", range(1, 7))
+def test_scores_just_below_a_power_of_two_are_tied_too(dtype: type, below: int) -> None:
+    """numpy's spacing is NaN for the long double before a power of two, whose digits are all ones."""
+    first = np.nextafter(dtype(1), dtype(0))
+    scores = np.array([first, first - below * (dtype(1) - first)], dtype)
+    assert rank_list(scores).size.tolist() == ([2, 2] if below <= 4 else [1, 1])
+
+
 def test_a_chain_is_cut_at_its_first_score() -> None:
     """Each is tied with the next; blocks take in what is within 4 ulps of their first, and no more."""
     chain = 1.5 - 2 * 2.0**-52 * np.arange(7)

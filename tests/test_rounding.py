@@ -116,18 +116,29 @@ def test_equal_selection_is_reported_as_no_gap() -> None:
         assert not statistic.estimates.any()
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_equal_lists_in_another_order_are_reported_as_no_gap(seed: int) -> None:
+def test_equal_lists_in_another_order_are_reported_as_no_gap() -> None:
     """Sums over lists differ in their last digits with the order of the lists; intervals and audits must not."""
-    rng = np.random.default_rng(seed)
-    lists, length = 301, 7
-    scores = rng.normal(size=(lists, length))
-    both = np.concatenate([scores, scores[rng.permutation(lists)]]).ravel()
-    data = er.RankingData.from_arrays(
-        np.zeros((len(both), 1)),
-        np.ones(len(both)),
-        np.repeat(["a", "b"], lists * length),
-        np.repeat(np.arange(2 * lists), length),
-    )
-    for statistic in statistics(both, data, ["exposure_gap", "dp@3"]):
-        assert not statistic.estimates.any()
+    differing: dict[str, int] = {}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        lists, length = 301, 7
+        scores = rng.normal(size=(lists, length))
+        group = rng.integers(0, 2, (lists, length))
+        order = rng.permutation(lists)
+        both = np.concatenate([scores, scores[order]]).ravel()
+        data = er.RankingData.from_arrays(
+            np.zeros((len(both), 1)),
+            np.ones(len(both)),
+            np.array(["a", "b"])[np.concatenate([group, 1 - group[order]]).ravel()],
+            np.repeat(np.arange(2 * lists), length),
+        )
+        for statistic in statistics(both, data, ["exposure_gap", "exposure_ratio", "dp@3"]):
+            assert not statistic.estimates.any()
+            ratios = statistic.sums.ratios
+            differing[statistic.name] = differing.get(statistic.name, 0) + int(ratios[0] != ratios[1])
+            assert ratios[0] == pytest.approx(ratios[1], rel=1e-13)
+        found = er.interval(both, data, "exposure_gap", replicates=50)
+        assert (found.estimate, found.low) == (0, 0)
+    # Without this the lists would ask nothing.
+    assert differing["exposure_gap"]
+    assert differing["exposure_ratio"]

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import evenrank as er
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, EvenrankError
 from evenrank.labels import group_rows, is_missing, tidy_labels
@@ -245,6 +246,43 @@ def test_scores_of_other_kinds_are_refused(kind: object) -> None:
     data = RankingData.from_arrays(np.zeros((3, 0)), [0, 1, 1], ["a", "b", "b"], [1, 1, 1])
     with pytest.raises(DataError, match="scores must be numbers; got"):
         measure(np.zeros(3, kind), data, ["ndcg@2"])
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_matrix_of_scores_is_an_array() -> None:
+    data = RankingData.from_arrays(GOOD["X"], GOOD["relevance"], GOOD["group"], GOOD["qid"])
+    column = np.array([[1.0], [2.0], [3.0]])
+    assert measure(np.matrix(column), data, ["ndcg@1"])["ndcg@1"] == measure(column, data, ["ndcg@1"])["ndcg@1"]
+
+
+def test_whole_numbers_beyond_every_float_are_no_scores() -> None:
+    data = RankingData.from_arrays(GOOD["X"], GOOD["relevance"], GOOD["group"], GOOD["qid"])
+    measure([10**300, 10**300 + 1, 3], data, ["ndcg@1"])
+    for scores in ([10**400, 1, 2], np.array([1, -(10**400), 2], object)):
+        with pytest.raises(
+            DataError, match=r"scores must be numbers below 1\.8e308 in magnitude; got a larger integer"
+        ):
+            measure(scores, data, ["ndcg@1"])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((4, 2), "M8[s]"), r"X must be numeric; got datetime64\[s\] values"),
+        (np.zeros((4, 2), "m8[s]"), r"X must be numeric; got timedelta64\[s\] values"),
+        (pd.DataFrame({"a": [1.0] * 4, "b": pd.date_range("2026", periods=4)}), "X must be numeric; got datetime64"),
+        (np.full((4, 2), 10**400, object), r"X and y must be numbers below 1\.8e308"),
+    ],
+    ids=["times", "durations", "frame", "400 digits"],
+)
+def test_features_that_are_no_numbers_are_refused_by_rankers(X: Any, message: str) -> None:
+    y, rest = [0, 1, 1, 0], {"qid": [0, 0, 1, 1], "sensitive_features": [0, 1, 0, 1]}
+    with pytest.raises(DataError, match=message):
+        er.FairLinearRanker().fit(X, y, **rest)
+    ranker = er.FairLinearRanker().fit(np.arange(8.0).reshape(4, 2) % 3, y, **rest)
+    if isinstance(X, np.ndarray):
+        with pytest.raises(DataError, match=message):
+            ranker.predict(X)
 
 
 def test_an_arrow_table_has_its_own_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.errors import ConfigError
+
+LARGEST_K = 2**62
 
 
 def choose(value: object, choices: Iterable[Any], *, what: str) -> str:
@@ -43,11 +46,36 @@ def check_number(
     """
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     good = isinstance(value, kinds) and not isinstance(value, bool | np.bool_)
-    good = good and (isinstance(value, int) or bool(np.isfinite(value)))  # numpy refuses an int beyond 64 bits
+    # numpy refuses an int beyond 64 bits, and arithmetic one beyond the largest float.
+    good = good and (whole or abs(value) <= sys.float_info.max if isinstance(value, int) else bool(np.isfinite(value)))
     good = good and (least is None or value >= least) and (above is None or value > above)
     good = good and (below is None or value < below) and (most is None or value <= most)
     if not good:
-        raise ConfigError(f"{name} must be {_rule(least, above, below, most, whole=whole)}; got {value!r}.")
+        raise ConfigError(f"{name} must be {_rule(least, above, below, most, whole=whole)}; got {found(value)}.")
+
+
+def found(value: Any) -> str:
+    """Write what was given for an error message; Python writes no numbers of thousands of digits.
+
+    >>> found("x"), found(10**9999)
+    ("'x'", 'a larger number')
+    """
+    try:
+        return repr(value)
+    except ValueError:
+        return "a larger number"
+
+
+def floats_or_none(values: Any) -> NDArray[np.float64]:
+    """Convert to an array of floats, (…); NaN alone where there is anything that is no number, or one too large.
+
+    >>> floats_or_none([1, 2.5]).tolist(), floats_or_none("x").tolist(), floats_or_none(10**400).tolist()
+    ([1.0, 2.5], [nan], [nan])
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.array([np.nan])
 
 
 def _rule(low: float | None, above: float | None, below: float | None, most: float | None, *, whole: bool) -> str:
@@ -68,6 +96,8 @@ def _end(value: float) -> str:
 def check_k(k: Any) -> int:
     """A cut-off: a whole number of at least 1."""
     check_number(k, "k", least=1, whole=True)
+    if k > LARGEST_K:
+        raise ConfigError(f"k must be at most {LARGEST_K}; got {found(k)}.")
     return int(k)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.categories import checked_categories
+from evenrank.checks import check_number
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import feature_matrix, frame_labels, frame_numbers, frame_parts, note_ids
 from evenrank.labels import UNKNOWN, checked_ids, group_codes, group_rows, refuse_duplicates
@@ -138,8 +139,7 @@ class RankingData(Rows):
         weight = None if sample_weight is None else checked_numbers(sample_weight, n, "sample_weight", at)
         if weight is not None and not weight.sum() > 0:
             raise DataError("sample_weight must have a positive sum; every weight is 0.")
-        if not isinstance(relevance_threshold, int | float | np.number) or not np.isfinite(relevance_threshold):
-            raise ConfigError(f"relevance_threshold must be a finite number; got {relevance_threshold!r}.")
+        check_number(relevance_threshold, "relevance_threshold")
 
         order, ptr, query_ids = group_rows(query)
         if order is not None:

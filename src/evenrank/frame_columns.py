@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,9 @@ def frame_parts(
     for column in chosen:
         if column not in frame.columns:
             raise DataError(f"feature column {column!r} is not in the data; it has {listed(frame.columns)}.")
+    for column in ignore:
+        if column not in frame.columns:
+            raise DataError(f"{not_there('ignore', column, frame.columns)} Name the right column with ignore=.")
     if features is not None:
         return frame, item, [*features, *(name for name in categorical if name not in features)]
     taken = {*named.values(), item, *ignore} - {*categorical}
@@ -80,6 +84,14 @@ def frame_parts(
     return frame, item, chosen
 
 
+def not_there(part: str, name: str, names: Sequence[str]) -> str:
+    """Say that a column is not there, which of those that are there are spelt much like it, and which there are."""
+    alike = {str(other).casefold(): other for other in reversed(names)}
+    near = [alike[key] for key in get_close_matches(str(name).casefold(), alike)]
+    guess = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
+    return f"{part} column {name!r} is not in the data{guess}; it has {listed(names)}."
+
+
 def item_column(item: str | None, names: Sequence[str], taken: Iterable[str | None]) -> str | None:
     """Find the column of item ids: the one named, else ``item`` if there is one that has no other part."""
     return "item" if item is None and "item" in names and "item" not in set(taken) else item
@@ -87,7 +99,7 @@ def item_column(item: str | None, names: Sequence[str], taken: Iterable[str | No
 
 def usual_features(names: Sequence[str], categorical: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """Sort columns that have no part into those that may be features and those that never are unless named."""
-    by_name = [name for name in names if name in NOT_FEATURES and name not in categorical]
+    by_name = [name for name in names if str(name).strip().lower() in NOT_FEATURES and name not in categorical]
     return [name for name in names if name not in by_name], by_name
 
 
@@ -137,14 +149,14 @@ def _counted(names: Sequence[str]) -> tuple[str, str, str]:
     return f"columns {listed(names)} are", "their names", "them"
 
 
-def note_ids(features: NDArray[Any], names: Sequence[str], *, stacklevel: int) -> None:
+def note_ids(features: NDArray[Any], names: Sequence[str], *, stacklevel: int, rows: str = "every row") -> None:
     """Warn of features nobody named that hold a different whole number in every row, as ids do."""
     ids = [name for j, name in enumerate(names) if len(features) >= FEWEST_IDS and _all_ids(features[:, j])]
     if ids:
         subject = f"feature {listed(ids)} holds" if len(ids) == 1 else f"features {listed(ids)} hold"
         they, them = ("it is an id", "it") if len(ids) == 1 else ("they are ids", "them")
         warnings.warn(
-            f"{subject} a different whole number in every row, as ids do; if {they}, leave {them} out with ignore= "
+            f"{subject} a different whole number in {rows}, as ids do; if {they}, leave {them} out with ignore= "
             "(--ignore)",
             DataWarning,
             stacklevel=stacklevel + 1,

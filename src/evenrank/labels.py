@@ -58,7 +58,27 @@ def checked_ids(values: ArrayLike, n: int, what: str, at: Locate) -> NDArray[Any
         missing = np.zeros(n, bool)
     if missing.any():
         raise DataError(f"{at(int(np.argmax(missing)))}: {what} must not be empty. Fill it or drop the row.")
+    for start in range(0, n if array.dtype.kind in "UO" else 0, LABELS):
+        _refuse_halves(array[start : start + LABELS], start, what, at)
     return array.copy()
+
+
+def _refuse_halves(part: NDArray[Any], start: int, what: str, at: Locate) -> None:
+    """Refuse ids that hold half of a pair of surrogates, as names of groups and features are refused."""
+    if part.dtype.kind == "U":
+        text = np.ascontiguousarray(part, part.dtype.newbyteorder("="))
+        wrong = (text.view(np.uint32).reshape(len(text), -1) >> 11 == 0x1B).any(axis=1)
+    else:
+        wrong = np.fromiter((isinstance(label, str) and _has_half(label) for label in part), bool, len(part))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"{at(start + row)}: {what} must be Unicode text; {shown(part[row])} holds one half of a pair. Rename it."
+        )
+
+
+def _has_half(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= mark <= "\udfff" for mark in text)
 
 
 def label_array(values: Any, n: int, what: str) -> NDArray[Any]:

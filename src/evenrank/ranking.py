@@ -329,6 +329,7 @@ def _block_starts(ordered: NDArray[Any]) -> NDArray[np.bool_]:
 def _tied(larger: NDArray[Any], smaller: NDArray[Any]) -> NDArray[np.bool_]:
     """The rule for unequal scores: within `ULPS` units in the last place of the one of larger magnitude."""
     magnitude = np.maximum(np.abs(larger), np.abs(smaller))
-    most = np.finfo(magnitude.dtype).max
-    ulp = np.spacing(np.minimum(magnitude, np.nextafter(most, most.dtype.type(0))))  # numpy has no ulp for the largest
-    return np.asarray(larger - smaller <= ULPS * ulp)
+    limits = np.finfo(magnitude.dtype)
+    # By the exponent: numpy's spacing is NaN for the largest number, and for long doubles just below a power of two.
+    ulp = np.ldexp(limits.eps, np.frexp(magnitude)[1] - 1)
+    return np.asarray(larger - smaller <= ULPS * np.maximum(ulp, np.nextafter(limits.dtype.type(0), limits.eps)))

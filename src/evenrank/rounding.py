@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+EXACT = 2.0**50  # whole numbers below are told apart as floats too: they are more than 4 ulps from each other
+NEAR = 2.0**-50  # of the larger of two scores: no less than 4 ulps
+
 
 def rounding(rows: Any, dtype: Any = np.float64) -> Any:
     """The error of a mean over so many rows, relative to the mean of its terms' sizes.
@@ -57,3 +60,17 @@ def to_resolution(scores: NDArray[Any], step: NDArray[Any]) -> NDArray[Any]:
         coarse = np.abs(column) < step[model] * 2.0**52  # larger scores have no digits below the step
         column[coarse] = np.rint(column[coarse] / step[model]) * step[model]
     return scores
+
+
+def rounded_scores(name: str, number: int) -> str:
+    """Say that floats may tie whole numbers that differ.
+
+    Examples
+    --------
+    >>> rounded_scores("score", 2)[:63]
+    "scores of column 'score' beyond 2^50 are rounded, which may tie"
+    """
+    return (
+        f"scores of column {name!r} beyond 2^50 are rounded, which may tie {number} that differ; subtract the smallest "
+        "score first"
+    )

@@ -68,7 +68,7 @@ def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
         Rows have different lengths, or a value is masked; ``what`` is what the error calls the values.
     """
     values = unmasked(values, what)
-    if isinstance(values, np.ndarray):
+    if isinstance(values, np.ndarray) and not isinstance(values, np.matrix):  # columns of a matrix are matrices
         return values
     try:
         return np.asarray(values)
@@ -87,7 +87,10 @@ def number_array(values: ArrayLike, what: str) -> NDArray[Any]:
         exact = np.array([int(value) for value in array.flat], object).reshape(array.shape)
         least, most = (min(exact.flat), max(exact.flat)) if exact.size else (0, 0)
         fitting = (kind for kind in (np.int64, np.uint64) if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
-        return exact.astype(next(fitting, object))
+        kind = next(fitting, object)
+        if kind is object:
+            as_floats(exact, what)  # refuses those beyond every float
+        return exact.astype(kind)
     return as_floats(array, what)
 
 

@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Mapping
 
+from evenrank.errors import one_line
+
 FOUR_FIFTHS = 0.8  # of the highest group's selection rate, which the four-fifths rule asks of every other
 ROUNDING = 1e-12  # no number that is printed is smaller, but for rounding
 MOST_GROUPS = 12  # that a line names
@@ -91,12 +93,24 @@ def quoted(name: str) -> str:
 
 
 def no_formula(text: str) -> str:
-    """Write a name so that a spreadsheet does not take it for a formula.
+    r"""Write a name so that no spreadsheet takes it for a formula and no terminal obeys it.
 
-    >>> no_formula("=1+1"), no_formula("-1"), no_formula("a=b")
-    ("'=1+1", '-1', 'a=b')
+    >>> no_formula("=1+1"), no_formula("-1"), no_formula("a=b"), no_formula("a\x1b[31m")
+    ("'=1+1", '-1', 'a=b', 'a\\x1b[31m')
     """
+    text = one_line(text)
     return "'" + text if tidy(text).startswith(FORMULAS) and not PLAIN_NUMBER.fullmatch(tidy(text)) else text
+
+
+def no_markup(text: str) -> str:
+    """Write names from a file in Markdown as they are; code in backticks stays code.
+
+    >>> print(no_markup("a_b<i>"))
+    a\\_b\\<i\\>
+    """
+    for mark in "\\|*_<>[]#":
+        text = text.replace(mark, "\\" + mark)
+    return text
 
 
 def name_cell(text: str, width: int) -> str:

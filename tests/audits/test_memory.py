@@ -32,19 +32,58 @@ found = er.audit(scores, data, range(1, cuts + 1), replicates=100)
 assert len(found.findings) >= 8 * cuts
 """
 
+# What works block by block: each table would be of 1 GB or more if it were whole.
+PARTS = {
+    "residuals of many hypotheses": """
+from evenrank.inference.family import Residuals, correlation
+clusters = np.arange(0, 10**6, 10)
+work = lambda: correlation([Residuals(clusters, np.full(len(clusters), 0.01))] * 200)
+""",
+    "resamples of many queries": """
+group, queries = np.tile([0, 1], 10**5), np.repeat(np.arange(10**5), 2)
+data = er.RankingData.from_arrays(np.zeros((2 * 10**5, 0)), group, group, queries)
+scores = np.arange(2.0 * 10**5) % 7
+work = lambda: er.intervals(scores, data, ["dp@1"], method="bootstrap", replicates=2000)
+""",
+}
+LIMITED = """
+import resource, sys
+import numpy as np
+import scipy.sparse, scipy.special
+import evenrank as er
+{}
+held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + int(sys.argv[1]) * 2**20,) * 2)
+work()
+"""
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited and read as Linux does")
-@pytest.mark.parametrize(
-    ("rows", "groups", "length", "cuts"),
-    [(100_000, 40, 10, 1), (100_000, 6, 1, 4), (40_000, 2, 4, 300)],
-    ids=["40 groups", "lists of one item", "300 cut-offs"],
+linux = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="address space is limited and read as Linux does"
 )
-def test_an_audit_stays_small(rows: int, groups: int, length: int, cuts: int) -> None:
+
+
+def small(program: str, *arguments: int) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", AUDIT, *map(str, (rows, groups, length, cuts, ROOM))],
+        [sys.executable, "-c", program, *map(str, arguments), str(ROOM)],
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # a thread has buffers of its own
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+@linux
+@pytest.mark.parametrize(
+    ("rows", "groups", "length", "cuts"),
+    [(100_000, 40, 10, 1), (100_000, 6, 1, 4), (40_000, 2, 4, 300)],
+    ids=["40 groups", "lists of one item", "300 cut-offs"],
+)
+def test_an_audit_stays_small(rows: int, groups: int, length: int, cuts: int) -> None:
+    small(AUDIT, rows, groups, length, cuts)
+
+
+@linux
+@pytest.mark.parametrize("part", PARTS)
+def test_what_works_in_blocks_stays_small(part: str) -> None:
+    small(LIMITED.format(PARTS[part]))

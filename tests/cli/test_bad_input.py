@@ -15,6 +15,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import evenrank as er
+from evenrank.errors import ConfigError
+
 HEAD = "qid,item,relevance,group,score,x,y\n"
 LINES = [
     f"q{q},{i},{(i + q) % 2},{'ab'[min(i, 2) % 2]},{0.1 * i + 0.01 * q:.2f},{i * q % 5},{i % 3}\n"
@@ -248,6 +251,34 @@ IN_THE_COMMAND = {
     ),
     "fractional seed": Case("demo -o out.json --seed 1.5", "'--seed': must be a whole number ≥ 0; got '1.5'."),
     "top 0": Case("rank good.csv -o out.csv --top 0", "'--top': must be a whole number ≥ 1; got '0'."),
+    "ignored column misspelt": Case(
+        "train good.csv -o out.json --ignore X1", "good.csv: ignore column 'X1' is not in the data (did you mean 'x'?)"
+    ),
+    "ignored column misspelt, Parquet": Case(
+        "train good.parquet -o out.json --ignore y,scoer",
+        "ignore column 'scoer' is not in the data (did you mean 'score",
+    ),
+    "ignored column misspelt, by parts": Case(
+        "train good.parquet -o out.json --engine stream --ignore scoer",
+        "(did you mean 'score'?); it has 'qid', 'item', 'relevance', 'group', 'score', 'x', 'y'. Name the right column",
+    ),
+    "ignored column misspelt in a sweep": Case(
+        "sweep good.csv --out new --ignore scoer", "good.csv: ignore column 'scoer' is not in the data (did you mean"
+    ),
+    "ignored column misspelt in a bench": Case(
+        "bench good.csv --out new --ignore scoer", "good.csv: ignore column 'scoer' is not in the data (did you"
+    ),
+    "ignored column in none of the tables": Case(
+        "bench good.csv other.csv --out new --ignore y,z", "good.csv: ignore column 'z' is not", {"other.csv": GOOD}
+    ),
+    "ignored column without a table": Case(
+        "bench german_credit --out new --ignore age",
+        "--ignore leaves columns out of tables, and no data set is one; got 'age'",
+    ),
+    "ignored feature that is no number": Case(
+        "train good.letor --group 2 -o out.json --ignore price",
+        "good.letor: feature 'price' is not in the data; it has",
+    ),
     "feature named twice": Case("train good.csv -o out.json --features x,y,x", "'x' is named twice. Name it once."),
     "output in no folder": Case(
         "train good.csv -o new/m.json", "new/m.json: the folder 'new' does not exist. Create it"
@@ -367,3 +398,17 @@ def test_accepted_with_a_warning_where_it_matters(run, folder, name):
     for warning, says in zip(others, expected, strict=True):
         assert says in warning
     assert ("out.json" in case.command) == (contents(folder)["out.json"] != b"mine")
+
+
+def test_a_bench_ignores_what_one_of_its_tables_has(run, folder, monkeypatch):
+    seen = {}
+
+    def bench(sources, **_):
+        seen.update({name: source["group"].feature_names for name, source in sources.items()})
+        raise ConfigError("enough.")
+
+    monkeypatch.setattr(er, "bench", bench)
+    place(FILES | {"other.csv": FRAME.with_columns(w=pl.col("y") * 2).write_csv()}, folder)
+    found = run("bench", "good.csv", "other.csv", "--out", "new", "--ignore", "w,y")
+    assert (found.code, found.lines) == (2, ["evenrank: enough."])
+    assert seen == {"good": ("x",), "other": ("x",)}

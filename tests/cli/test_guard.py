@@ -14,7 +14,7 @@ import pytest
 import evenrank as er
 from evenrank.cli.app import app
 from evenrank.cli.guard import Input, Output, guarded, roles
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, DataError
 from evenrank.experiment.run_folder import FILES as RUN_FILES
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -166,9 +166,10 @@ def test_other_outputs_are_let_through(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "rows.csv").write_text("mine")
     (tmp_path / "old.md").write_text("old")
-    for out in ("new.md", "old.md"):
+    for out in ("new.md", "old.md", os.devnull):
         guarded(body)(**arguments("audit", "file", tmp_path / "rows.csv", tmp_path / out))
-    guarded(body)(**arguments("audit", "file", Path(os.devnull), Path(os.devnull)))
+    with pytest.raises(DataError, match="is empty"):  # nothing is read from it, and nothing is lost by writing to it
+        guarded(body)(**arguments("audit", "file", Path(os.devnull), Path(os.devnull)))
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import warnings
 from html import unescape
@@ -127,3 +128,53 @@ def test_errors_and_warnings_of_the_library_are_one_plain_line():
     with pytest.raises(ConfigError) as caught:
         er.DELTR(protected="\x1b[2J").fit(data)
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("command", ["bench", "sweep"])
+def test_files_of_a_folder_hold_nothing_that_a_terminal_obeys(run, hostile, tmp_path, command):
+    (tmp_path / f"r{ESCAPE}.csv").rename(tmp_path / f"=<b>{ESCAPE}.csv")
+    options = ["--k", "3", "--methods", "amortized", "--folds", "3", "-j", "1", "-o", "made"]
+    own = ["--seeds", "1", "--notions", "dp"] if command == "bench" else ["--strengths", "0,1"]
+    found = run(command, f"=<b>{ESCAPE}.csv", *options, *own)
+    assert found.code == 0, found.err
+    if command == "sweep":
+        assert run("report", "made").code == 0
+        for rule in ("no_loss", "all"):
+            chosen = run("select", "made", "--rule", rule)
+            assert obeyed(chosen.out + chosen.err) == set()
+    texts = {
+        file.name: file.read_bytes().decode() for file in (tmp_path / "made").iterdir() if file.suffix != ".parquet"
+    }
+    written_out = {
+        name: obeyed(text) - {"\r", "\t"} for name, text in texts.items() if not name.endswith((".json", ".jsonl"))
+    }
+    assert not any(written_out.values()), written_out
+    if command == "bench":
+        assert set(written_out) == {"bench.csv", "bench.md", "bench.html"}
+        assert texts["bench.csv"].splitlines()[1].startswith("'=<b>")
+        assert r"**=\<b\>" in texts["bench.md"]
+
+
+def test_a_bench_of_a_file_whose_name_is_not_utf8(run, logged, tmp_path):
+    logged.write_csv(tmp_path / "rows.csv")
+    name = os.fsdecode(b"r\xff.csv")
+    (tmp_path / "rows.csv").rename(tmp_path / name)
+    options = ["--k", "3", "--methods", "amortized", "--notions", "dp", "--folds", "3", "--seeds", "1", "-j", "1"]
+    found = run("bench", name, *options, "-o", "made")
+    assert found.code == 0, found.err
+    assert (tmp_path / "made" / "bench.csv").read_text().splitlines()[1].startswith(r"r\udcff,amortized,")
+
+
+def test_a_group_has_one_share(run, logged, tmp_path):
+    logged.write_csv(tmp_path / "rows.csv")
+    found = run("rank", "rows.csv", "--score", "score", "--method", "det_greedy", "--target", "over 25=0.5,over 25=0.3")
+    assert (found.code, found.out) == (2, "")
+    assert found.err == "evenrank: --target must give each group one share; got 'over 25' twice.\n"
+
+
+def test_a_column_of_groups_in_the_trials_is_obeyed_by_none(run, hostile):
+    options = ["--strengths", "0,1", "--folds", "2", "--k", "3", "-o", "made"]
+    found = run("sweep", "rows.csv", "--group", f"g{ESCAPE}", *options)
+    assert found.code == 0, found.err
+    with open("made/trials.csv", encoding="utf-8", newline="") as file:
+        assert obeyed(file.read()) == set()

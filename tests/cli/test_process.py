@@ -136,6 +136,25 @@ main()
     assert not (folder / "a.md").exists()
 
 
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_after_the_work_is_done_keeps_the_exit_code(folder, name):
+    """Python gives signals their defaults back before it takes its modules apart, which may take a second."""
+    program = f"""
+import os, signal, sys
+class Late:
+    def __del__(self, kill=os.kill, me=os.getpid(), number=signal.{name}):
+        kill(me, number)
+sys.late = Late()
+sys.argv = ["evenrank", "audit", "rows.csv", "--k", "3", "-o", "a.md"]
+from evenrank.cli import main
+main()
+"""
+    (folder / "program.py").write_text(program)
+    done = shell(f"'{sys.executable}' program.py", folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (folder / "a.md").exists()
+
+
 def test_an_exception_that_an_interrupt_caused_is_an_interrupt():
     caused = ImportError("numpy could not be imported")
     caused.__cause__ = KeyboardInterrupt()
@@ -212,6 +231,14 @@ def test_messages_name_the_pipe_and_not_its_copy(folder):
     assert done.returncode == 2
     assert done.stderr.startswith("evenrank: -: the suffix must be one of .csv, ")
     assert done.stderr.count("\n") == 1
+
+
+def test_an_empty_pipe_is_called_empty(folder):
+    for script in ("true | evenrank audit -", "evenrank audit <(true)", "evenrank rank /dev/stdin < /dev/null"):
+        done = shell(script, folder)
+        assert done.returncode == 2
+        assert "the pipe is empty" in done.stderr
+        assert done.stderr.count("\n") == 1
 
 
 def test_an_endless_pipe_ends(folder):

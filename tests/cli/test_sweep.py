@@ -143,6 +143,20 @@ def test_held_out_rows_and_seeds(run, table, save):
     assert sorted(set(er.Sweep.load("splits").columns["seed"])) == [3, 5]
 
 
+@pytest.mark.parametrize("methods", ["amortized", "amortized,per_query"])
+def test_a_single_test_has_no_error_so_no_drop_is_called_significant(run, table, save, methods):
+    held = pl.col("qid").is_in(table["qid"].unique().sort()[::4].to_list())
+    train, test = save(table.filter(~held), "train.csv"), save(table.filter(held), "test.csv")
+    asked = ["--methods", methods, "--notions", "dp", "--strengths", "0.1", "--k", "3"]
+    said = " ".join(run("sweep", train, "--test", test, *asked, "-o", "once").out.split())
+    assert "at no quality loss at all" in said.lower()
+    assert "significant" not in said
+    assert "±" not in said
+    said = " ".join(run("sweep", train, *asked, "--folds", "3", "-o", "folds").out.split())
+    assert "no significant quality loss" in said
+    assert "± standard error" in said
+
+
 def test_all_methods_are_those_that_can_run(run, plain, monkeypatch):
     from dataclasses import replace
 

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fuzz.cases import CASE, PROGRESS, SECONDS, stop_early, stopped
+from fuzz.cases import CASE, CLOCK, PROGRESS, SECONDS, processor_seconds, stop_early, stopped
 from fuzz.targets import missing, targets
 
 SHOWN = 20
@@ -105,7 +105,7 @@ def run_apart(name: str, n: int, seed: int) -> tuple[list[str], int]:
             case = int(progress.read_text() or 0) if progress.exists() else 0
             cases = case if interrupted else n
             if hung:
-                return [f"{name}, seed {seed}, case {case}: no end within {hung} s"], cases
+                return [f"{name}, seed {seed}, case {case}: no end within {hung}"], cases
             answer.seek(0)
             errors.seek(0)
             if process.returncode and cases == 0:
@@ -118,23 +118,25 @@ def run_apart(name: str, n: int, seed: int) -> tuple[list[str], int]:
             return verdict["failures"], case if verdict["stopped"] else n
 
 
-def wait(process: subprocess.Popen[bytes], progress: Path) -> int:
-    """0 when the process has ended; the seconds allowed if a case took longer, which ends it."""
-    began = time.monotonic()
-    last, since = "", began
+def wait(process: subprocess.Popen[bytes], progress: Path) -> str:
+    """Empty when the process has ended; what was allowed if a case took longer, which ends it."""
+    last, since, spent = "", time.monotonic(), 0.0
     while process.poll() is None:
         time.sleep(0.2)
-        now = time.monotonic()
+        now, busy = time.monotonic(), processor_seconds(process.pid)
         case = progress.read_text() if progress.exists() else ""
         if case != last:
-            last, since = case, now
+            last, since, spent = case, now, busy
         # The target itself notices what hangs in Python; it gets the time to say so.
-        allowed = 3 * SECONDS if last else WHOLE_SECONDS
-        if now - since > allowed:
-            process.kill()
-            process.wait()
-            return allowed
-    return 0
+        for taken, allowed, unit in (
+            (busy - spent, 3 * SECONDS if last else WHOLE_SECONDS, "s of the processor"),
+            (now - since, 3 * CLOCK if last else WHOLE_SECONDS, "s"),
+        ):
+            if taken > allowed:
+                process.kill()
+                process.wait()
+                return f"{allowed} {unit}"
+    return ""
 
 
 if __name__ == "__main__":

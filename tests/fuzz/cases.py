@@ -7,19 +7,22 @@ A target is a module of this folder with ``NAME``, ``EXTRA`` (the optional depen
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import IO, Any
 
 from evenrank.data import RankingData
 from evenrank.errors import EvenrankError
 
-SECONDS = 10
+# A case has this long of the processor, which others may be using too, and this long by the clock.
+SECONDS, CLOCK = 10, 300
 PROGRESS, CASE = "EVENRANK_FUZZ_PROGRESS", "EVENRANK_FUZZ_CASE"
 REFUSED = "refused"
 
@@ -56,26 +59,48 @@ def cases(n: int, seed: int) -> Iterator[tuple[int, Random]]:
 
 
 class Slow(Exception):
-    """A case took too long."""
+    """A case took too long; the message says by what."""
 
 
 @contextmanager
 def time_limit() -> Iterator[None]:
-    """Raises `Slow` after `SECONDS`; what hangs below Python is the driver's to end."""
+    """Raises `Slow` once a case has had its time; what hangs below Python is the driver's to end."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
 
-    def stop(*_: object) -> None:
-        raise Slow
+    def stop(number: int, _: object) -> None:
+        busy = number == signal.SIGPROF
+        raise Slow(f"took more than {SECONDS} s of the processor" if busy else f"took more than {CLOCK} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    limits = ((signal.SIGPROF, signal.ITIMER_PROF, SECONDS), (signal.SIGALRM, signal.ITIMER_REAL, CLOCK))
+    before = [signal.signal(number, stop) for number, _, _ in limits]
+    for _, timer, seconds in limits:
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for (number, timer, _), handler in zip(limits, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
+
+
+def processor_seconds(pid: int) -> float:
+    """How long a process has had a processor; 0 where the system does not say."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, after_name[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def answers(stream: IO[Any], pid: int, seconds: float) -> bool:
+    """Wait for a process to write; False once it has had so many seconds of the processor, or `CLOCK`, without."""
+    began, spent = time.monotonic(), processor_seconds(pid)
+    while not select.select([stream], [], [], 0.2)[0]:
+        if processor_seconds(pid) - spent > seconds or time.monotonic() - began > CLOCK:
+            return False
+    return True
 
 
 def outcome(read: Callable[[], RankingData]) -> tuple[Any, str]:
@@ -87,8 +112,8 @@ def outcome(read: Callable[[], RankingData]) -> tuple[Any, str]:
     except EvenrankError as error:
         fault = "" if str(error).isprintable() else f"the message is not one plain line: {str(error)!r}"
         return REFUSED, fault
-    except Slow:
-        return REFUSED, f"took more than {SECONDS} s"
+    except Slow as slow:
+        return REFUSED, str(slow)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise

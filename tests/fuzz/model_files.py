@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import resource
-import select
 import subprocess
 import sys
 import tempfile
@@ -26,13 +25,14 @@ import numpy as np
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
-from fuzz.cases import CASE, PROGRESS, stopped  # noqa: E402
+from fuzz import cases  # noqa: E402
+from fuzz.cases import CASE, PROGRESS, answers, stopped  # noqa: E402
 from model_mutations import hostile_file  # noqa: E402
 from model_scores import scores_of  # noqa: E402
 
 NAME = "model_files"
 EXTRA: str | None = None  # kinds whose library is absent are left out
-PATIENCE = 10.0  # seconds a case may take
+PATIENCE = 10.0  # seconds of the processor a case may take
 GROWTH = 300_000  # kilobytes a case may add
 SAVED = TESTS / "rankers" / "model_files_v1"
 FEATURES = ["u", "v v", "größe"]
@@ -68,8 +68,9 @@ def _watch(first: int, n: int, seed: int, failures: list[str]) -> int:
     try:
         while True:
             patience = PATIENCE if started else 120.0
-            if not select.select([process.stdout], [], [], patience)[0]:
-                failures.append(f"{NAME} case {current} (seed {seed}): no end after {patience:g} s")
+            if not answers(process.stdout, process.pid, patience):
+                limits = f"{patience:g} s of the processor, or {cases.CLOCK:g} s by the clock"
+                failures.append(f"{NAME} case {current} (seed {seed}): no end after {limits}")
                 return current + 1
             line = process.stdout.readline()
             if not line:

@@ -24,7 +24,7 @@ import evenrank as er
 from evenrank.audits import Summary, summary_file
 from evenrank.errors import DataWarning, EvenrankError
 from evenrank.monitoring import state_file
-from fuzz.cases import SECONDS, Slow, numbers, time_limit
+from fuzz.cases import Slow, numbers, time_limit
 
 NAME = "state_files"
 EXTRA = None
@@ -232,8 +232,8 @@ def _problem(base: Base, path: Path, *, forged: bool) -> str:
     except EvenrankError as error:
         plain = str(error).isprintable() and len(str(error)) < 1000
         return "" if plain else f"the message is not one plain line: {str(error)!r:.300}"
-    except Slow:
-        return f"took more than {SECONDS} s"
+    except Slow as slow:
+        return str(slow)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__}: {str(error)[:100]!r} at {Path(where.filename).name}:{where.lineno}"

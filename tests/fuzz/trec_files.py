@@ -101,7 +101,7 @@ def parsed(contents: dict[str, bytes], judged: bool) -> list[tuple[Any, ...]] | 
     if not any(groups):
         return None
     queries, items = (cases.whole_numbers([pair[j] for pair in pairs]) for j in (0, 1))
-    grades = [max(relevance.get(pair, 0.0), 0.0) for pair in pairs]
+    grades = [max(relevance.get(pair, 0.0), 0.0) + 0.0 for pair in pairs]  # -0 is 0
     return list(zip(queries, items, grades, groups, ((value,) for value in values), strict=True))
 
 

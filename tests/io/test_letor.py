@@ -181,6 +181,16 @@ def test_ignored_features_are_left_out(write):
     assert (data.feature_names, data.group_names) == (("1",), (0, 1))
 
 
+@pytest.mark.parametrize(("name", "good"), [("2", True), ("4", False), ("price", False), ("-1", False), ("02", False)])
+def test_ignored_features_must_be_there_or_0_everywhere(write, name, good):
+    file = write("1 qid:1 1:2 3:0\n0 qid:1 1:1 3:1\n")
+    if good:
+        assert read(file, ignore=["1", name]).feature_names == ("3",)
+        return
+    with pytest.raises(DataError, match=f"feature '{name}' is not in the data; it has '1', '3'"):
+        read(file, ignore=["1", name])
+
+
 def test_a_byte_order_mark_after_a_blank_is_no_number(write):
     with pytest.raises(DataError, match=r"rows\.letor:1: "):
         read(write(" \ufeff0 qid:1 1:2\n1 qid:1 1:3\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +237,26 @@ def test_parts_must_agree(tmp_path: Path) -> None:
     rows.with_columns(pl.col("group").is_null().alias("group")).write_parquet(folder / "zz.parquet")
     with pytest.raises(DataError, match="must have the same types; column 'group' is Boolean here"):
         er.fairness_path(er.scan(folder, features=FEATURES), "dp")
+
+
+@pytest.mark.parametrize(("most", "words"), [(10**6, "every row"), (50, "each of the first 50 rows")])
+def test_whole_numbers_that_look_like_ids_are_warned_of(
+    most: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The features are chosen before rows are read: ids were once trained on without a word."""
+    monkeypatch.setattr("evenrank.io.row_files.FIRST_ROWS", most)
+    rows = skewed_rows(12).with_row_index("document").with_columns(age=pl.int_range(pl.len()) % 40, score=0.5)
+    for part in range(3):
+        rows[part::3].write_parquet(tmp_path / f"{part}.parquet")
+    told = f"feature 'document' holds a different whole number in {words}, as ids do"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        er.scan(tmp_path)
+    assert [told in str(warning.message) for warning in caught] == [False, True]  # the first is of the score
+    assert {warning.filename for warning in caught} == {__file__}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        er.scan(tmp_path, features=[*FEATURES, "document", "score"])
 
 
 @pytest.mark.parametrize(("kind", "words"), [(pl.Float64, "float64"), (pl.Float32, "float32"), (pl.String, "text")])

@@ -86,5 +86,7 @@ def test_bad_groups_and_options(write):
         read(run, features=["x"])
     with pytest.raises(ConfigError, match="score must be 'score'"):
         read(run, score="bm25")
+    with pytest.raises(ConfigError, match="ignore must be empty for a TREC run, which has no features; got 'x'"):
+        read(run, ignore=["x"])
     with pytest.raises(ConfigError, match="sample_weight must be None"):
         read(run, sample_weight="w")

@@ -85,6 +85,12 @@ def test_published_runs(case):
     for entry in case["log"]:
         (expected,) = as_numbers([entry["loss"]])
         np.testing.assert_allclose(ranker.loss_curve_[entry["step"]], expected, atol=1e-9, equal_nan=True)
+    if not params["standardize"]:
+        scores = ranker.predict(X)
+        items = np.array(case["rows"])[np.argsort(-scores, kind="stable"), 1]
+        assert np.isnan(scores).any() or items.tolist() == case["rank"]["doc_id"]
+        expected = as_numbers(case["rank"]["judgement"])
+        np.testing.assert_allclose(np.sort(scores)[::-1], expected, atol=1e-9, equal_nan=True)
 
 
 @golden("deltr", "cases")

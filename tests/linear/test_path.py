@@ -240,7 +240,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "negative strength": ({"alphas": [0.1, -1]}, "alphas must be a list of finite numbers ≥ 0"),
     "NaN strength": ({"alphas": [float("nan")]}, "alphas must be a list of finite numbers ≥ 0"),
     "no strength": ({"alphas": []}, "alphas must be a list of finite numbers ≥ 0"),
-    "text strength": ({"alphas": ["lots"]}, "alphas must be numbers ≥ 0; got"),
+    "text strength": ({"alphas": ["lots"]}, "alphas must be a list of finite numbers ≥ 0; got"),
     "table of strengths": ({"alphas": [[0.1]]}, "alphas must be a list"),
     "ridge": ({"ridge": -0.1}, "ridge must be a finite number ≥ 0; got -0.1"),
     "learning rate": ({"solver": "gd", "learning_rate": 0}, "learning_rate must be a finite number > 0; got 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -197,6 +198,16 @@ def test_a_damaged_state_is_one_line(tmp_path: Path, where: float, how: str) -> 
     path.write_bytes(content)
     with pytest.raises(er.DataError, match=r"state\.npz: (is no state of a monitor|the state's parts do not fit)"):
         Monitor.load(path)
+
+
+def test_places_whose_differences_overflow_are_refused(tmp_path: Path) -> None:
+    state = Monitor(k=2).update(*taken(rows(2, 6, 5)))
+    places = state.table.key.copy()
+    places[-1] = np.iinfo(np.int64).min  # below the others, though the difference overflows to a number above 0
+    object.__setattr__(state, "table", replace(state.table, key=places))
+    state.save(tmp_path / "state.npz")
+    with pytest.raises(er.DataError, match="the state's parts do not fit"):
+        Monitor.load(tmp_path / "state.npz")
 
 
 def test_other_files_are_no_states(tmp_path: Path) -> None:

@@ -45,6 +45,15 @@ def test_only_the_given_scripts_may_run():
     assert Page(html).texts("script") == ["{}", *scripts]
 
 
+def test_pages_hold_nothing_that_a_terminal_obeys(templates):
+    templates["own.html"] = (
+        '{% extends "page.html" %}{% block body %}<p title="{{ text }}">{{ text }}</p>{% endblock %}'
+    )
+    html = page("own.html", "a\x1b[31m", text="b\x9b2J\u202e\x07<i>")
+    assert {mark for mark in html if not mark.isprintable()} <= {"\n"}
+    assert Page(html).texts("p")[0] == r"b\x9b2J\u202e\x07<i>"
+
+
 def test_a_page_without_scripts_may_run_none():
     assert "script-src 'none'" in policy(page("page.html", "t"))
 

@@ -392,6 +392,8 @@ def test_relevance_is_asked_for_and_checked() -> None:
         lambda state: state.update(served=-1),
         lambda state: state.update(start=3),
         lambda state: state.update(gain="much"),
+        lambda state: state.update(groups=[[[]] * 1000, "b"]),
+        lambda state: state.update(start=[["a" * 10000, nan]]),
     ],
 )
 def test_a_damaged_state_is_refused_in_one_line(damage: Any) -> None:
@@ -402,6 +404,7 @@ def test_a_damaged_state_is_refused_in_one_line(damage: Any) -> None:
     with pytest.raises((DataError, ConfigError)) as caught:
         er.FairController.from_state(state)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
 
 
 def test_a_controller_that_has_served_keeps_its_cut_off() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evenrank.audits.method_words import made_facts
 from evenrank.audits.section import Section
 from evenrank.audits.sections import sections, summary, verdict_line
-from evenrank.wording import tidy
+from evenrank.wording import no_markup, tidy
 
 if TYPE_CHECKING:
     from evenrank.audits.audit import Audit
@@ -70,9 +70,9 @@ def as_markdown(audit: Audit, heading: str) -> str:
 
 def markdown_of(heading: str, lead: Sequence[str], parts_of: Sequence[Section]) -> str:
     """Lay sections out as Markdown; of the leading sentences the first is plain and the others are bold."""
-    parts = [f"# {_escaped(tidy(heading))}", "", _escaped(lead[0])]
+    parts = [f"# {no_markup(tidy(heading))}", "", no_markup(lead[0])]
     for sentence in lead[1:]:
-        parts += ["", f"**{_escaped(sentence)}**"]
+        parts += ["", f"**{no_markup(sentence)}**"]
     for section in parts_of:
         parts += _markdown_section(section)
     return "\n".join(parts) + "\n"
@@ -80,7 +80,7 @@ def markdown_of(heading: str, lead: Sequence[str], parts_of: Sequence[Section]) 
 
 def _markdown_section(section: Section) -> list[str]:
     parts = ["", f"## {section.heading}", ""]
-    parts += [f"- {_escaped(sentence)}" for sentence in section.sentences]
+    parts += [f"- {no_markup(sentence)}" for sentence in section.sentences]
     if section.rows:
         parts += [_line(section.head), "|".join(["", "---", *["---:"] * (len(section.head) - 1), ""])]
         parts += [_line(row) for row in section.rows]
@@ -88,11 +88,4 @@ def _markdown_section(section: Section) -> list[str]:
 
 
 def _line(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(_escaped(cell.strip()) for cell in cells) + " |"
-
-
-def _escaped(text: str) -> str:
-    """Names from a file as they are, not as Markdown; code in backticks stays code."""
-    for mark in "\\|*_<>[]#":
-        text = text.replace(mark, "\\" + mark)
-    return text
+    return "| " + " | ".join(no_markup(cell.strip()) for cell in cells) + " |"

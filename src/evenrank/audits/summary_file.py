@@ -157,7 +157,7 @@ def _sound(summary: Summary) -> bool:
     return bool(
         q
         and cuts
-        and (np.diff(summary.key) > 0).all()
+        and (summary.key[1:] > summary.key[:-1]).all()  # a difference may overflow
         and (e == 0 or (summary.key[0] >= 0 and summary.key[-1] < q * width))
         and (summary.query_ids[1:] > summary.query_ids[:-1]).all()
         and all(array is not None and array.shape == (int(summary.count.sum()),) for array in rows)

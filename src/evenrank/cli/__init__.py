@@ -17,6 +17,8 @@ def main(arguments: list[str] | None = None) -> None:
     """
     process.open_streams()
     process.tidy_terminal()
+    if arguments is None:
+        process.ignore_signals_at_the_end()
     with process.quiet_interrupts():
         from evenrank.cli.app import run
     run(arguments)

@@ -13,7 +13,8 @@ from evenrank.checks import choose
 from evenrank.cli import common, options, show, show_bench
 from evenrank.cli.guard import Output
 from evenrank.cli.sweep import ALIASES, parse_seeds, parse_settings, read_groupings
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, one_line
+from evenrank.io.columns import MissingColumn
 from evenrank.leaderboard.bench import ALL, CORE
 from evenrank.leaderboard.folder import FILES
 from evenrank.methods.registry import METHODS
@@ -89,11 +90,20 @@ def bench(
         "header": header,
     }
     sources: dict[str, Any] = {}
+    absent: list[dict[str, MissingColumn]] = []
     for path in data:
-        name = path.name if path.is_dir() else path.stem
+        name = one_line(path.name if path.is_dir() else path.stem)  # bytes that are not UTF-8 are written out
         if name in sources:
             raise ConfigError(f"two data sets are called {name!r}; rename one, as results are told apart by name.")
-        sources[name] = _source(path, options.names(group) or ["group"], reading, options.several(ignore))
+        strange: dict[str, MissingColumn] = {}
+        sources[name] = _source(path, options.names(group) or ["group"], reading, options.several(ignore), strange)
+        if isinstance(sources[name], dict) and not path.is_dir():
+            absent.append(strange)
+    for column in options.several(ignore):
+        if not absent:
+            raise ConfigError(f"--ignore leaves columns out of tables, and no data set is one; got {column!r}.")
+        if all(column in strange for strange in absent):
+            raise absent[0][column]
     try:
         with bar("bench", show=not as_json) as progress:
             result = er.bench(sources, out=out, progress=progress, **bench_options)
@@ -106,8 +116,10 @@ def bench(
     show.line(f"Table, standings and page in {shlex.quote(str(out))}: {', '.join(FILES[2:])}")
 
 
-def _source(path: Path, columns: list[str], reading: dict[str, Any], ignore: list[str]) -> Any:
-    """The groupings of one data set."""
+def _source(
+    path: Path, columns: list[str], reading: dict[str, Any], ignore: list[str], absent: dict[str, MissingColumn]
+) -> Any:
+    """The groupings of one data set; ``absent`` gets what is to be ignored and is not there."""
     if str(path) == GERMAN and not path.exists():
         german = er.datasets.german_credit("age", pools=POOLS)
         sex = er.datasets.german_credit("sex", pools=POOLS)
@@ -116,6 +128,12 @@ def _source(path: Path, columns: list[str], reading: dict[str, Any], ignore: lis
         return er.BenchData(groupings, er.datasets.german_credit_folds(german))
     if path.is_dir():
         return er.datasets.trec_fair_2019_groupings(path)
-    ignored = [*(column for column in columns if column != "item"), *ignore]
-    groupings, _ = read_groupings([path], columns, {}, {**reading, "ignore": ignored})
-    return groupings
+    parts = [column for column in columns if column != "item"]
+    while True:
+        ignored = [*parts, *(column for column in ignore if column not in absent)]
+        try:
+            return read_groupings([path], columns, {}, {**reading, "ignore": ignored})[0]
+        except MissingColumn as error:
+            if error.role != "ignore" or error.name not in ignore or error.name in absent:
+                raise
+            absent[error.name] = error

@@ -55,10 +55,11 @@ def read_labelled_rows(
         raise with_advice(error, advice) from None
 
 
-def with_advice(error: MissingColumn, advice: Mapping[str, str]) -> DataError:
+def with_advice(error: MissingColumn, advice: Mapping[str, str]) -> MissingColumn:
     """Make the error for a missing column, with advice in the command line's own terms."""
     option = error.role.replace("_", "-")
-    return DataError(f"{error.fact} {advice.get(error.role, f'Name the right column with --{option}.')}")
+    told = advice.get(error.role, f"Name the right column with --{option}.")
+    return MissingColumn(error.role, error.fact, told, error.name)
 
 
 def read_ranked_rows(

@@ -188,7 +188,10 @@ def shares(text: str, option: str, groups: Sequence[Any], words: Sequence[str] =
         if not name or not is_number(share):
             instead = "".join(f"{word}, " for word in words) or "a number, "
             raise ConfigError(f"{option} must be {instead}or shares of groups as a=0.5,b=0.3; got {part!r}.")
-        out[label(name.strip(), groups)] = float(share)
+        group = label(name.strip(), groups)
+        if group in out:
+            raise ConfigError(f"{option} must give each group one share; got {group!r} twice.")
+        out[group] = float(share)
     return out
 
 

@@ -5,6 +5,7 @@ Imports next to nothing, so that all of it is in place before the slow imports b
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -63,6 +64,21 @@ def end_tidily() -> None:
         raise SystemExit(TERMINATED)
 
     signal.signal(signal.SIGTERM, stop)
+
+
+def ignore_signals_at_the_end() -> None:
+    """Keep the exit code of a command that is done while Python takes itself apart, which may take a second.
+
+    Python gives signals their defaults back before that, so that one would end the process without a word. What was
+    registered first runs last: whatever waits at exit can still be interrupted.
+    """
+
+    def ignore() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if _in_main_thread() and callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_IGN)
+
+    atexit.register(ignore)
 
 
 def _in_main_thread() -> bool:

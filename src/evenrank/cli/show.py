@@ -104,7 +104,7 @@ def audit(report: dict[str, Any], title: str = "Audit") -> None:
 def sweep(result: Sweep, subtitle: str, *, every_strength: bool = False) -> None:
     """Print the demo's tables: the reduction at no loss per notion and k, then each notion's curve at the largest k."""
     line(subtitle)
-    summary = new_table("The smallest gaps at no significant quality loss")
+    summary = new_table(f"The smallest gaps at {no_loss(result)}")
     for name in ("notion", "k", *AT_NO_LOSS):
         summary.add_column(name, justify="left" if name == "notion" else "right", no_wrap=True)
     for notion in result.notions:
@@ -125,7 +125,9 @@ def sweep(result: Sweep, subtitle: str, *, every_strength: bool = False) -> None
     console().print(summary)
     k = result.ks[-1]
     curves = [result.curve(notion, k) for notion in result.notions]
-    table = new_table(f"Along the strengths at k = {k} (± {result.spread}; * significantly worse)")
+    known = has_errors(result)
+    marks = f"± {result.spread}; * significantly worse" if known else "* worse; one test only, so no error is known"
+    table = new_table(f"Along the strengths at k = {k} ({marks})")
     table.add_column("strength", justify="right", no_wrap=True)
     for curve in curves:
         alias = short_notion(curve.notion)
@@ -147,6 +149,17 @@ def sweep(result: Sweep, subtitle: str, *, every_strength: bool = False) -> None
     line(f"{', '.join(names)}. gap: difference of the groups' rates of being in the top k{pairs}.")
     for curve in curves:
         line(answer(curve))
+
+
+def has_errors(result: Sweep) -> bool:
+    """Whether some model was tested more than once, so that a loss can be told from chance."""
+    curve = result.curve(result.notions[0], result.ks[-1], method=result.methods[0], grouping=result.groupings[0])
+    return not bool(np.isnan(curve.quality_error).all())
+
+
+def no_loss(result: Sweep) -> str:
+    """Say what counts as no loss; where no error is known, any drop is a loss (see `Curve.worse`)."""
+    return "no significant quality loss" if has_errors(result) else "no quality loss at all"
 
 
 def ranked_frame(scores: NDArray[np.float64], data: RankingData, top: int | None, names: dict[str, str | None]) -> Any:

@@ -15,7 +15,7 @@ def further(result: Sweep) -> None:
     """Print the measures that were asked for besides, if any were: without mitigation, and at no loss."""
     for grouping in result.groupings if further_measures(result) else ():
         of = f", groups by {grouping}" if len(result.groupings) > 1 else ""
-        table = show.new_table(f"Further measures{of}: now, and at the smallest gap at no significant quality loss")
+        table = show.new_table(f"Further measures{of}: now, and at the smallest gap at {show.no_loss(result)}")
         left = ("measure", "notion", "method") if len(result.methods) > 1 else ("measure", "notion")
         for name in (*left, "now", "at no loss"):
             table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
@@ -52,7 +52,7 @@ def summary(result: Sweep, subtitle: str = "", *, every_strength: bool = False) 
     left = ("method", "notion")
     for grouping in result.groupings:
         of = f", groups by {grouping}" if len(result.groupings) > 1 else ""
-        table = show.new_table(f"At no significant quality loss, k = {k}{of}")
+        table = show.new_table(f"At {show.no_loss(result)}, k = {k}{of}")
         for name in (*left, *show.AT_NO_LOSS):
             table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
         for notion in result.notions:
@@ -72,7 +72,8 @@ def summary(result: Sweep, subtitle: str = "", *, every_strength: bool = False) 
             table.add_section()
         show.console().print(table)
     names = (f"{show.short_notion(notion)} = {spoken(notion)}" for notion in result.notions)
-    show.line(f"{', '.join(names)}; ± {result.spread}. Each method is compared with its own strength 0.")
+    spread = f"; ± {result.spread}" if show.has_errors(result) else ""
+    show.line(f"{', '.join(names)}{spread}. Each method is compared with its own strength 0.")
 
 
 def choices(chosen: Sequence[Choice]) -> None:

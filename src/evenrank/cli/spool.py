@@ -72,6 +72,8 @@ def _copy(path: Path, target: Path) -> None:
             f"{path}: the pipe cannot be copied to {tempfile.gettempdir()} ({error.strerror or error}). Make room "
             "there, or set TMPDIR to a folder that has it."
         ) from None
+    if not size:
+        raise DataError(f"{path}: the pipe is empty. Did the command before it fail?")
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 from evenrank.audits.ids import sorted_labels
 from evenrank.engines import sql
 from evenrank.engines.engine import Engine, Roles
-from evenrank.errors import DataError
+from evenrank.errors import DataError, DataWarning
 from evenrank.labels import is_missing
 from evenrank.ranking import Ranking
+from evenrank.rounding import EXACT, rounded_scores
+from evenrank.rounding import NEAR as APART
 from evenrank.row_checks import LARGEST, shown
 
 MOST_GROUPS = 10_000
@@ -69,6 +72,8 @@ class TableRows:
         for name, bad in counts.items():
             if bad:
                 raise _refusal(engine, name, rules[name], int(bad))
+        if roles.rank is None and engine.kinds[roles.score] in ("integer", "decimal"):
+            _note_rounded(engine, roles)
         return cls(engine, roles, names, number)
 
     @property
@@ -112,6 +117,25 @@ def _refusal(engine: Engine, name: str, condition: str, bad: int) -> DataError:
     if name in ("relevance", "weight") and value is not None and LARGEST < value < np.inf:
         rule = f"{rule.split(' ')[0]} must be at most {LARGEST:g}"
     return DataError(f"{engine.title}: {rule}{got}, in {bad:,} rows{where}. {remedy}")
+
+
+def _note_rounded(engine: Engine, roles: Roles) -> None:
+    """Warn of exact scores so large that the rule of ties, for floats, ties some of a list that differ."""
+    large = engine.fetch(f"SELECT max(abs(score)) AS large FROM {engine.named(ROWS)}")["large"][0].as_py()
+    if large < EXACT:
+        return
+    exact = f"s.{engine.quoted(roles.score)}"
+    steps = (
+        f"SELECT {exact} AS exact, lag({exact}) OVER list AS below FROM {engine.source} s "
+        f"WINDOW list AS (PARTITION BY {_column(engine, roles.query)} ORDER BY {exact})"
+    )
+    high, low = "CAST(exact AS DOUBLE)", "CAST(below AS DOUBLE)"
+    number = engine.fetch(
+        f"SELECT count(*) AS number FROM ({steps}) steps "
+        f"WHERE exact > below AND {high} - {low} <= greatest(abs({high}), abs({low})) * {sql.number(APART)}"
+    )["number"][0].as_py()
+    if number:
+        warnings.warn(rounded_scores(roles.score, number), DataWarning, stacklevel=4)
 
 
 def _groups(engine: Engine, roles: Roles) -> tuple[Any, ...]:

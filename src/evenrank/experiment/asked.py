@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.checks import check_number
+from evenrank.checks import check_number, floats_or_none, found
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.experiment.plan import FAIRNESS, QUALITIES, Groupings
@@ -220,12 +220,9 @@ def grid_of(strengths: ArrayLike | Mapping[str, ArrayLike] | None, method: str) 
     if requested is None:
         return METHODS[method].strength.grid()
     requested = unmasked(requested, "strengths")
-    try:
-        grid = np.asarray(requested, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
-        grid = np.array([np.nan])
+    grid = floats_or_none(requested).ravel()
     if not (np.isfinite(grid) & (grid >= 0)).all():
-        raise ConfigError(f"strengths must be finite numbers ≥ 0; got {requested!r}.")
+        raise ConfigError(f"strengths must be finite numbers ≥ 0; got {found(requested)}.")
     strength = METHODS[method].strength
     outside = (grid >= strength.below) | (grid > strength.most)
     if outside.any():

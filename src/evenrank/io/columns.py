@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from evenrank.categories import numbered
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.frame_columns import is_categorical, item_column, note_ids, note_left_out, python_values, usual_features
+from evenrank.frame_columns import (
+    is_categorical,
+    item_column,
+    not_there,
+    note_ids,
+    note_left_out,
+    python_values,
+    usual_features,
+)
 from evenrank.io.values import (
     STACK,
     feature_numbers,
@@ -67,14 +75,17 @@ class Columns:
 
 
 class MissingColumn(DataError):
-    """A named column is not in the data; ``fact`` is the message without its advice, which depends on the caller."""
+    """A named column is not in the data; ``fact`` is the message without its advice, which depends on the caller.
 
-    def __init__(self, role: str, fact: str, advice: str) -> None:
+    ``name`` is that of the column, where there may be several of its role.
+    """
+
+    def __init__(self, role: str, fact: str, advice: str, name: str | None = None) -> None:
         super().__init__(f"{fact} {advice}")
-        self.role, self.fact, self.advice = role, fact, advice
+        self.role, self.fact, self.advice, self.name = role, fact, advice, name
 
     def __reduce__(self) -> Any:
-        return MissingColumn, (self.role, self.fact, self.advice)
+        return MissingColumn, (self.role, self.fact, self.advice, self.name)
 
 
 @dataclass(frozen=True)
@@ -142,6 +153,10 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
                 f"{source}: {role} column {name!r} is not in the data; it has {listed(names)}.",
                 f"Name the right column with {role}={none}.",
             )
+    absent = next((name for name in columns.ignore if name not in names), None)
+    if absent is not None:  # one that is misspelt would be learnt from
+        fact = f"{source}: {not_there('ignore', absent, names)}"
+        raise MissingColumn("ignore", fact, "Name the right column with ignore=.", absent)
     for role, name in wanted[1:] + labelled:
         if name == columns.query:
             raise ConfigError(

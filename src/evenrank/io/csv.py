@@ -51,7 +51,7 @@ def read_csv(paths: Sequence[Path], columns: Columns, *, separator: str = ",") -
         if not columns.header or not any(map(is_number, names)):
             raise
         fact = f"{error.fact} If its first line holds no names, pass header=False (--no-header)."
-        raise MissingColumn(error.role, fact, error.advice) from None
+        raise MissingColumn(error.role, fact, error.advice, error.name) from None
     if "" in names and columns.features is None and columns.score is None:
         warnings.warn(
             f"{paths[0]}: column {names.index('') + 1} has no name and is left out of the features (a row index?)",

@@ -27,6 +27,7 @@ from evenrank.row_checks import listed
 
 BLOCK_BYTES = 1 << 24
 DOCID, PEEK = "docid", 1 << 16
+WHOLE = re.compile("0|[1-9][0-9]{0,17}")
 
 
 def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
@@ -63,12 +64,18 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     role = "score" if columns.score is not None else "features"
     parts = [("group", group), ("sample_weight", columns.sample_weight), *((role, name) for name in chosen or ())]
     parts += [("categorical", name) for name in columns.categorical]
+    # One that never occurs may be 0 everywhere, unless it is beyond the last.
+    parts += [
+        ("ignore", name)
+        for name in columns.ignore
+        if name != columns.group and not (WHOLE.fullmatch(name) and names and int(name) <= int(names[-1]))
+    ]
     for part, name in (*parts, *columns.labels.wanted):
         if name is not None and name not in position:
             gapless = bool(names) and int(names[-1]) - int(names[0]) + 1 == len(names)
             have = f"{names[0]} to {names[-1]}" if gapless else listed(names)
             fact = f"{text.name}: feature {name!r} is not in the data; it has {have}."
-            raise MissingColumn(part, fact, f"Name a feature by its number with {part}=.")
+            raise MissingColumn(part, fact, f"Name a feature by its number with {part}=.", name)
     group_labels = None if group is None else _labels(features[:, position[group]])
     columns.labels.values.update({name: _labels(features[:, position[name]]) for _, name in columns.labels.wanted})
     weight = None if columns.sample_weight is None else features[:, position[columns.sample_weight]]
@@ -134,7 +141,7 @@ def _numbers(index: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _with_absent(occurring: NDArray[np.int64], wanted: Sequence[str]) -> NDArray[np.int64]:
     """Features of a model that no row of this file has: absent is 0 in this format, also in all rows."""
-    numbers = {int(name) for name in wanted if re.fullmatch("0|[1-9][0-9]*", name) and int(name) <= MOST_INDEX}
+    numbers = {int(name) for name in wanted if WHOLE.fullmatch(name) and int(name) <= MOST_INDEX}
     absent = sorted(numbers - set(occurring.tolist()))
     if not absent or len(absent) == len(wanted):
         return occurring

@@ -87,7 +87,7 @@ def read(
     groups : str, path or Mapping, optional
         For a TREC run: each item's group, as a CSV file with the columns ``item`` and ``group``, or as a mapping.
     ignore : sequence of str
-        Columns that are left out silently, unless they are named for a part.
+        Columns that are left out silently, unless they are named for a part; each must be there.
     categorical : sequence of str
         Features to read as categories, whatever their type; see docs/files.md.
     header : bool

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from evenrank.errors import ConfigError, DataError
-from evenrank.frame_columns import is_categorical, note_left_out
+from evenrank.frame_columns import is_categorical, note_ids, note_left_out
 from evenrank.io.columns import Columns, Plan, plan
 from evenrank.io.files import files_like
 from evenrank.io.parquet import PLAIN, checked_footer, checked_pages, refuse_other_ids, tried
@@ -24,7 +24,8 @@ from evenrank.io.parquet_footer import Footer
 PathLike = str | os.PathLike[str]
 # The float64 copy of a part's columns stays within so many bytes, unless one group of rows of a file is larger.
 PART_BYTES = 1 << 26
-STACK = 3  # user → scan → note_left_out
+FIRST_ROWS = 1000  # that must differ for a column of whole numbers to look like ids
+STACK = 2  # user → scan
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,6 +265,9 @@ def scan(
         if absent:
             raise DataError(f"{part}: parts of one table must have the same columns; {min(absent)!r} is missing here.")
     refuse_other_ids(paths, footers, columns.query)
+    n_rows = sum(footer.n_rows for footer in footers)
+    if not n_rows:
+        raise DataError(f"{paths[0]}: the file has no rows; at least one is needed.")
     taken = chosen.features
     if taken is None:
         schema = tried(paths[0], lambda: pl.scan_parquet(paths[0], **PLAIN).select(chosen.rest).collect_schema())
@@ -272,9 +276,23 @@ def scan(
         chosen = replace(
             chosen, features=taken, needed=tuple(n for n in chosen.needed if n not in chosen.rest or n in taken)
         )
-    if not sum(footer.n_rows for footer in footers):
-        raise DataError(f"{paths[0]}: the file has no rows; at least one is needed.")
+        whole = [name for name in taken if schema[name].is_integer()]
+        first = _first_rows(paths, footers, whole)
+        rows = "every row" if len(first) == n_rows else f"each of the first {len(first):,} rows"
+        note_ids(first, whole, stacklevel=STACK, rows=rows)
     return RankingFiles(tuple(paths), columns, chosen, tuple(footers), taken)
+
+
+def _first_rows(paths: Sequence[Path], footers: Sequence[Footer], names: Sequence[str]) -> NDArray[Any]:
+    """The first rows of some columns of numbers, enough to tell ids by."""
+    found = [np.empty((0, len(names)))]
+    for path, footer in zip(paths, footers, strict=True):
+        lacking = FIRST_ROWS - sum(map(len, found))
+        if names and footer.n_rows and lacking:
+            checked_pages(path, footer, names)
+            rows = pl.scan_parquet(path, **PLAIN).select(pl.col(names).cast(pl.Float64, strict=False)).head(lacking)
+            found.append(tried(path, rows.collect).to_numpy())
+    return np.concatenate(found)
 
 
 def _is_feature(dtype: Any) -> bool:

@@ -71,6 +71,9 @@ def read_trec(paths: Sequence[Path], columns: Columns) -> RankingData:
 def _refuse_columns(columns: Columns) -> None:
     if columns.sample_weight is not None:
         raise ConfigError(f"sample_weight must be None for a TREC run; got {columns.sample_weight!r}.")
+    ignored = [name for name in columns.ignore if name != columns.group]
+    if ignored:
+        raise ConfigError(f"ignore must be empty for a TREC run, which has no features; got {listed(ignored)}.")
     if columns.categorical:
         raise ConfigError(f"categorical must be empty for a TREC run; got {listed(columns.categorical)}.")
     for option, names in (("features", columns.features), ("score", columns.score and (columns.score,))):

@@ -13,6 +13,7 @@ from evenrank.checks import text_array
 from evenrank.errors import DataError, DataWarning
 from evenrank.frame_columns import frame_labels, is_categorical, python_values
 from evenrank.labels import LABELS
+from evenrank.rounding import EXACT, NEAR, rounded_scores
 from evenrank.row_checks import Locate
 
 SHOWN = 40
@@ -22,18 +23,19 @@ STACK = 4
 
 
 def _note_rounded(series: pl.Series, values: NDArray[np.floating]) -> None:
-    """Warn of whole-number scores too large for a float, which ties some that differ."""
-    if np.abs(values).max(initial=0) <= 2**53:
+    """Warn of exact scores so large that the rule of ties, for floats, ties some that differ."""
+    if np.abs(values).max(initial=0) < EXACT:
         return
-    if series.dtype.is_integer() or (series.dtype == pl.String and series.str.contains(r"^\s*[+-]?\d+\s*$").all()):
-        merged = series.n_unique() - len(np.unique(values))
-        if merged > 0:
+    kind = series.dtype
+    whole = kind == pl.String and series.str.contains(r"^\s*[+-]?\d+\s*$").all()
+    if whole or kind.is_integer() or kind.is_decimal():
+        floats = np.unique(values)
+        near = np.diff(floats) <= NEAR * np.maximum(np.abs(floats[1:]), np.abs(floats[:-1]))
+        number = series.n_unique() - len(floats) + int(near.sum())
+        if number > 0:
             warnings.warn(
-                f"scores of column {series.name!r} beyond 2^53 are rounded, which ties {merged} that differ; subtract "
-                "the smallest score first",
-                DataWarning,
-                stacklevel=STACK + 2,  # two calls further in
-            )
+                rounded_scores(series.name, number), DataWarning, stacklevel=STACK + 2
+            )  # two calls further in
 
 
 def score_numbers(series: pl.Series, at: Locate) -> NDArray[Any]:

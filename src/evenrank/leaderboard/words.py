@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenrank.errors import one_line
 from evenrank.leaderboard.plan import FLOOR
 from evenrank.leaderboard.result import LEAST_CHANGE, Bench, Standing
 from evenrank.leaderboard.rules import RULES
 from evenrank.methods.registry import METHODS
-from evenrank.wording import percent
+from evenrank.wording import no_markup, percent
 
 HEAD = ("method", "strength", "may see", "gap falls by", "pooled", "NDCG", "seconds")
 
@@ -45,7 +46,7 @@ def caption(bench: Bench, data: str) -> str:
     settings = len(asked["data"][data]) * len(asked["notions"])
     seeds = len({block["seed"] for block in asked["blocks"]})
     return (
-        f"{data}: {facts['queries']:,} queries, {facts['rows']:,} rows; {_counted(settings, 'setting')}, "
+        f"{one_line(data)}: {facts['queries']:,} queries, {facts['rows']:,} rows; {_counted(settings, 'setting')}, "
         f"k = {', '.join(map(str, asked['ks']))}, {asked['folds']} folds, {_counted(seeds, 'seed')}"
     )
 
@@ -103,7 +104,7 @@ def markdown(bench: Bench) -> str:
     """Write the standings as Markdown, one table per data set, and how to read them."""
     lines = []
     for data in bench.data:
-        lines += [f"**{caption(bench, data)}**", ""]
+        lines += [f"**{no_markup(caption(bench, data))}**", ""]
         lines += [_row(HEAD), "|---|---|---|---:|---:|---:|---:|"]
         lines += [_row(cells(standing)) for standing in bench.standings(data)]
         lines.append("")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.checks import check_number, choose
+from evenrank.checks import check_number, choose, floats_or_none, found
 from evenrank.data import RankingData
 from evenrank.design_columns import group_shares
 from evenrank.errors import ConfigError, DataError, DataWarning
@@ -90,9 +90,9 @@ def deltr_path(
     tuple of FairnessPath and ndarray
         The models, whose ``alphas`` are the γ, and their losses, (models,).
     """
-    strengths = np.atleast_1d(np.asarray(unmasked(gammas, "gammas"), dtype=float))
+    strengths = np.atleast_1d(floats_or_none(unmasked(gammas, "gammas")))
     if strengths.ndim != 1 or not (np.isfinite(strengths) & (strengths >= 0)).all():
-        raise ConfigError(f"gammas must be finite numbers ≥ 0; got {gammas!r}.")
+        raise ConfigError(f"gammas must be finite numbers ≥ 0; got {found(gammas)}.")
     choose(weighting, WEIGHTINGS, what="weighting")
     choose(solver, SOLVERS, what="solver")
     check_number(learning_rate, "learning_rate", above=0)

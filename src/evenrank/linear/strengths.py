@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenrank.checks import floats_or_none, found
 from evenrank.errors import ConfigError
 from evenrank.row_checks import unmasked
 
@@ -37,10 +38,7 @@ def checked_strengths(alphas: ArrayLike | None) -> NDArray[np.float64]:
     if alphas is None:
         return strength_grid()
     alphas = unmasked(alphas, "alphas")
-    try:
-        strengths = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise ConfigError(f"alphas must be numbers ≥ 0; got {alphas!r}.") from None
+    strengths = np.atleast_1d(floats_or_none(alphas))
     if strengths.ndim != 1 or len(strengths) == 0 or not (np.isfinite(strengths) & (strengths >= 0)).all():
-        raise ConfigError(f"alphas must be a list of finite numbers ≥ 0; got {alphas!r}.")
+        raise ConfigError(f"alphas must be a list of finite numbers ≥ 0; got {found(alphas)}.")
     return strengths

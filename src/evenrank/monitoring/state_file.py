@@ -122,7 +122,7 @@ def _state(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Monitor:
         and values.shape == (len(key), COLUMNS)
         and bool((np.abs(values) < MOST).all())
         and bool((values[:, 1:] > -1e-6).all())  # numbers, variances and weights, but for rounding
-        and bool((np.diff(key) > 0).all())
+        and bool((key[1:] > key[:-1]).all())  # a difference may overflow
         and (not len(key) or (key[0] >= 0 and key[-1] < len(series) * width))
         and ends[-1] == len(ids)
         and all(isinstance(one, kind) and not isinstance(one, bool) for one in keys)

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from evenrank import __version__
+from evenrank.errors import one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -76,12 +77,13 @@ def trusted(text: str) -> Markup:
 
 @cache
 def environment() -> Environment:
-    """Give the environment of all templates: every value is escaped, and a missing one is an error."""
+    """Give the environment of all templates: every value is escaped and on one line, and a missing one is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(
         loader=PackageLoader("evenrank.page"),
         autoescape=True,
+        finalize=_obeyed_by_none,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -91,6 +93,11 @@ def environment() -> Environment:
     # The filter tojson writes "<", ">", "&" and "'" as escapes of JSON, so no text can end the element it stands in.
     templates.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return templates
+
+
+def _obeyed_by_none(value: Any) -> Any:
+    """Write out what a terminal would obey in text; markup is this package's own."""
+    return one_line(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def page(

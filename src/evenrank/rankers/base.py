@@ -126,13 +126,23 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         X = own_columns(unmasked(X, "X"), names, reorder=reorder)
         frame = category_frame(X)
         if frame is None:
-            X, categories = validate_data(self, X, reset=False, **NUMBERS), None
+            X, categories = self._validated(X, reset=False), None
         else:
             names = frame.columns
             X, categories = feature_matrix(frame, names, "row {}".format)
         qid = np.zeros(len(X), np.int64)
         rows: dict[str, Any] = {"feature_names": names, "categories": categories}
         return self._filled(RankingData.from_arrays(X, np.zeros(len(X)), sensitive_features, qid, **rows))
+
+    def _validated(self, *arrays: Any, **options: Any) -> Any:
+        """What scikit-learn makes of features and labels; it takes dates for numbers, and fails on huge integers."""
+        for dtype in getattr(arrays[0], "dtypes", [getattr(arrays[0], "dtype", None)]):
+            if getattr(dtype, "kind", "") in ("m", "M"):
+                raise DataError(f"X must be numeric; got {dtype} values. Encode times as numbers first.")
+        try:
+            return validate_data(self, *arrays, **options, **NUMBERS)
+        except OverflowError:
+            raise DataError("X and y must be numbers below 1.8e308 in magnitude; got a larger integer.") from None
 
     def _checked_rows(self, X: Any, y: Any, qid: Any, sensitive_features: Any, sample_weight: Any) -> RankingData:
         """The rows of `fit`, in scikit-learn's or our own form, filled, and the attributes scikit-learn expects."""
@@ -161,7 +171,7 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
             self._remember_features(tuple(map(str, frame.columns)))
             return self._rows(matrix, y, qid, sensitive_features, sample_weight, frame.columns, categories)
         unchecked = X
-        X, y = validate_data(self, X, y, y_numeric=True, **NUMBERS)
+        X, y = self._validated(X, y, y_numeric=True)
         if isinstance(unchecked, np.memmap) and np.may_share_memory(unchecked, X):
             X = unchecked  # scikit-learn forgets that it is one, and rows that must be sorted would go to memory
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)

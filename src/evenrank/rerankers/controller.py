@@ -255,7 +255,7 @@ class FairController:
                 controller._tallies.code(label)
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             if isinstance(error, DataError):
-                raise
+                raise DataError(shortened(str(error))) from None
             reason = shortened(str(error).rstrip("."))
             raise DataError(f"this is not the state of a FairController ({reason}). Keep what state() gave.") from None
         return controller

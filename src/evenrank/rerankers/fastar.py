@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.checks import check_k
+from evenrank.checks import check_k, floats_or_none, found
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.labels import label_places
@@ -67,10 +67,10 @@ class FAStar:
             raise ConfigError(f"p must be one share, that of the protected group; got {p!r}. See MultinomialFAStar.")
         self.protected_ = protected
         self._known: dict[int, list[int]] = {}
-        self._shares = np.atleast_1d(np.asarray(unmasked(p, "p"), dtype=float))
-        for name, values in (("p", self._shares), ("significance", np.asarray(significance, dtype=float))):
+        self._shares = np.atleast_1d(floats_or_none(unmasked(p, "p")))
+        for name, values in (("p", self._shares), ("significance", floats_or_none(significance))):
             if values.size == 0 or not ((values > 0) & (values < 1)).all():
-                raise ConfigError(f"{name} must be between 0 and 1, ends excluded; got {getattr(self, name)!r}.")
+                raise ConfigError(f"{name} must be between 0 and 1, ends excluded; got {found(getattr(self, name))}.")
 
     def __repr__(self) -> str:
         return f"FAStar(p={self.p!r}, significance={self.significance!r}, adjust={self.adjust!r})"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.checks import check_number
-from evenrank.errors import DataError
+from evenrank.errors import DataError, shortened
 
 TABLES = ("got", "mass", "lists")
 LEAST_MOVED = 0.01  # of 4 m (1 − m)
@@ -205,4 +205,4 @@ class Tallies:
 
 def _check_label(label: Any) -> None:
     if label is not None and not isinstance(label, str | int | float):
-        raise DataError(f"a group must be a text or a number, or None if unknown; got {label!r}.")
+        raise DataError(f"a group must be a text or a number, or None if unknown; got {shortened(repr(label))}.")
