@@ -39,7 +39,8 @@ require("numba")
 TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 __all__ = ["FairLGBMRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
-# Parameters, with the values at which the scores of training are those of `predict` to the last bit.
+# Parameters, with the values at which no round changes earlier trees, and the scores of training are those of `predict`
+# to the last bit.
 PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(fitting.BOOSTING, (None, "gbdt", "gbrt"))
 PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
 MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
@@ -251,9 +252,9 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     def _trained_scores(self, X: Any, objective: FairObjective) -> NDArray[Any] | None:
         # One tree instead of all of them. Where trees change after their round, are left out, or come on top of other
         # scores, what the objective has seen is not a part of the prediction.
-        trees, given = self._Booster.current_iteration(), self.get_params()
+        trees = self._trees_grown()
         grown = objective.from_zero and objective.rounds == trees == self._trees_kept()
-        if not grown or objective.scores is None or any(given.get(name) not in usual for name, usual in PLAIN.items()):
+        if not grown or objective.scores is None or not self._can_be_cut():
             return None
         return np.asarray(objective.scores + super().predict(X, start_iteration=trees - 1, num_iteration=1))
 
@@ -268,7 +269,18 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         return small_classifier(self.n_jobs)
 
     def _trees_kept(self) -> int:
-        return int(self._best_iteration or self._Booster.current_iteration())
+        return int(self._best_iteration or self._trees_grown())
+
+    def _trees_grown(self) -> int:
+        return int(self._Booster.current_iteration())
+
+    def _can_be_cut(self) -> bool:
+        given = self.get_params()
+        return all(given.get(name) in usual for name, usual in PLAIN.items())
+
+    def _cut(self, trees: int) -> None:
+        self._Booster = fitting.named(self._Booster, TEXT_OBJECTIVE.get(self._objective, self._objective), trees)
+        self._best_iteration = self._Booster.best_iteration
 
     def predict(self, X: Any, *args: Any, sensitive_features: ArrayLike | None = None, **kwargs: Any) -> NDArray[Any]:
         """Score rows, as LGBMRanker does.

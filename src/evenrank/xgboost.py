@@ -232,7 +232,20 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
 
     def _trees_kept(self) -> int:
         best = getattr(self._Booster, "best_iteration", None)
-        return int(self._Booster.num_boosted_rounds() if best is None else best + 1)
+        return int(self._trees_grown() if best is None else best + 1)
+
+    def _trees_grown(self) -> int:
+        return int(self._Booster.num_boosted_rounds())
+
+    def _can_be_cut(self) -> bool:
+        given = self.get_xgb_params()
+        return given.get("booster") in (None, "gbtree") and given.get("process_type") in (None, "default")
+
+    def _cut(self, trees: int) -> None:
+        stopped = self._Booster.attr("best_iteration") is not None
+        self._Booster = self._Booster[:trees]
+        if stopped:
+            self._Booster.set_attr(best_iteration=str(trees - 1))
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None, **kwargs: Any) -> NDArray[Any]:
         """Score rows, as XGBRanker does.

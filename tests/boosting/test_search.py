@@ -47,16 +47,43 @@ def test_what_the_grid_can_reach_is_reached_however_the_gaps_jump(seed: int, lim
         assert len(tried) == len(COARSE) + 1
 
 
-@pytest.mark.parametrize(("gaps", "trained"), [((0.3, 0.04, 0.0), 2), ((0.3, 0.2, 0.1), 3)])
+@pytest.mark.parametrize(
+    ("gaps", "quality", "trained"),
+    [((0.3, 0.04, 0.0), 0.0, 2), ((0.3, 0.2, 0.1), 0.0, 3), ((0.3, 0.04, 0.03), -11.0, 3)],
+)
 def test_other_models_are_tried_only_where_no_strength_is_within_the_limit(
-    gaps: tuple[float, ...], trained: int
+    gaps: tuple[float, ...], quality: float, trained: int
 ) -> None:
-    others = [lambda gap=gap: Tried(5.0, gap, 0.0, None) for gap in gaps]
+    # A strength of 10 has a quality of -10: what keeps less is too dear to stop at.
+    others = [lambda gap=gap, at=at: Tried(5.0, gap, quality - at, None) for at, gap in enumerate(gaps)]
     kept, tried = least_loss_within(0.05, trainer(lambda alpha: 0.5), last=others)
     assert len(tried) == 1 + len(COARSE) + trained
-    assert kept.gap == gaps[trained - 1]
-    kept, tried = least_loss_within(0.05, trainer(lambda alpha: 0.0 if alpha > 1 else 0.5), last=others)
+    assert kept.gap == (0.04 if 0.04 in gaps else 0.1)
+    cheap = trainer(lambda alpha: 0.0 if alpha > 1 else 0.5, lambda alpha: -0.001 * alpha)
+    kept, tried = least_loss_within(0.05, cheap, last=others)
     assert all(model.alpha != 5.0 for model in tried)
+
+
+def test_other_models_are_tried_beside_a_strength_that_is_dear() -> None:
+    def train(alpha: float) -> Tried:
+        return Tried(alpha, 0.0 if alpha > 1 else 0.5, 0.9 if alpha < 1 else 0.8, None)
+
+    better, worse = (Tried(1.0, 0.01, quality, None) for quality in (0.85, 0.7))
+    kept, _ = least_loss_within(0.05, train, last=[lambda: worse, lambda: better, lambda: pytest.fail("is enough")])
+    assert kept is better
+    kept, tried = least_loss_within(0.05, train, last=[lambda: worse])
+    assert kept.quality == 0.8
+    assert worse in tried
+
+
+def test_the_rest_of_the_grid_is_tried_only_where_nothing_is_within_the_limit() -> None:
+    gaps = {BETWEEN[3]: 0.01}
+    train = trainer(lambda alpha: gaps.get(alpha, 0.5))
+    kept, tried = least_loss_within(0.05, train, last=[lambda: train(0.2)], finally_=BETWEEN)
+    assert kept.alpha == BETWEEN[3]
+    assert len(tried) == 1 + len(COARSE) + 1 + 4
+    _, tried = least_loss_within(0.05, train, last=[lambda: Tried(0.2, 0.0, -99.0, None)], finally_=BETWEEN)
+    assert len(tried) == 1 + len(COARSE) + 1
 
 
 def test_beside_the_strongest_what_bisection_left_out_is_tried() -> None:

@@ -80,16 +80,50 @@ def test_a_limit_that_some_strength_of_the_grid_keeps_is_kept(library: str, name
     within = [quality for _, gap, quality in model.tried_ if gap <= limit]
     assert (measured["dp@3"] <= limit) == bool(within) == (not any("was not reached" in str(w.message) for w in said))
     assert not within or measured["ndcg@3"] == pytest.approx(max(within))
-    assert within or len(model.tried_) > len(er.strength_grid())
+    assert len(model.tried_) <= 11
+
+
+DARTS = {"lightgbm": {"boosting_type": "dart"}, "xgboost": {"booster": "dart", "rate_drop": 0.1}}
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_limit_on_training_rows_is_given_up_only_after_the_whole_grid(library: str) -> None:
+def test_a_limit_on_training_rows_is_given_up_after_all_that_may_reach_it(library: str) -> None:
     data = made(40, length=(6, 9))
     with pytest.warns(er.DataWarning, match="was not reached"):
         model = ranker(library, max_violation=0.0, n_estimators=3).fit(data)
-    assert set(er.strength_grid().tolist()) <= {alpha for alpha, _, _ in model.tried_}
+    assert len(model.tried_) == 1 + 7 + 3
     assert model.violation_ == min(gap for _, gap, _ in model.tried_)
+    # Rounds of DART change earlier trees, so that its first trees are no model: the whole grid is tried instead.
+    with pytest.warns(er.DataWarning, match="was not reached"):
+        model = ranker(library, max_violation=0.0, n_estimators=3, **DARTS[library]).fit(data)
+    assert set(er.strength_grid().tolist()) <= {alpha for alpha, _, _ in model.tried_}
+
+
+def rounds_of(model: Any) -> int:
+    booster = model.get_booster() if hasattr(model, "get_booster") else model.booster_
+    return int(booster.num_boosted_rounds() if hasattr(booster, "num_boosted_rounds") else booster.num_trees())
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_model_that_swings_about_a_limit_is_cut_where_it_was_within_it_last(
+    library: str, stopped: bool, tmp_path: Path
+) -> None:
+    data, test = made(40, length=(6, 9)), made(40, seed=1, length=(6, 9))
+    limit = 0.004
+    options: dict[str, Any] = {"max_violation": limit, "n_estimators": 15}
+    given: dict[str, Any] = {}
+    if stopped:  # by NDCG alone, the limit being one of the training rows
+        given = {"eval_set": [(test.features, test.relevance)], "eval_qid": [test.query_of_row]}
+        options |= {"early_stopping_round" if library == "lightgbm" else "early_stopping_rounds": 8}
+    model = ranker(library, **options).fit(data, **given)
+    assert len(model.tried_) > 8
+    assert 6 <= rounds_of(model) < 15
+    measured = er.measure(model.predict(data), data, "dp@3")["dp@3"]
+    assert model.violation_ == pytest.approx(measured)
+    assert measured <= limit
+    model.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(er.load(tmp_path / "model.json").predict(data), model.predict(data))
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -150,8 +150,10 @@ def steady_drops(derivatives: Callable[..., Any]) -> tuple[Callable[..., Any], C
     return steady, remember
 
 
-def named(booster: Any, loss: str) -> Any:
-    """Give the same trees in a booster whose text names the loss, as other tools that read it expect."""
-    new = require("lightgbm").Booster(model_str=with_objective(booster.model_to_string(num_iteration=-1), loss))
+def named(booster: Any, loss: str, trees: int = -1) -> Any:
+    """Give the same trees, or the first ones alone, in a booster whose text names the loss, as other tools expect."""
+    new = require("lightgbm").Booster(model_str=with_objective(booster.model_to_string(num_iteration=trees), loss))
     new.best_iteration, new.best_score, new.params = booster.best_iteration, booster.best_score, booster.params
+    if trees > 0:
+        new.best_iteration = min(new.best_iteration, trees)
     return new

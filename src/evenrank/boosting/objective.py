@@ -74,11 +74,15 @@ class FairObjective:
         trees have the loss alone, at the scores with the numbers added.
     own : float
         With ``chances``, how strongly rows are pulled along the groups themselves; see `FairPull`.
+    watch : bool
+        Whether the gap of the top k is measured in each round.
 
     Attributes
     ----------
     alpha : float
         The multiplier now.
+    gaps : list of float
+        With ``watch``, the gap of the top k before each tree.
     offsets : list of ndarray
         With ``group_aware``, the number of each group before each tree, (groups,).
     rounds : int
@@ -98,8 +102,11 @@ class FairObjective:
         chances: NDArray[Any] | None = None,
         group_aware: bool = False,
         own: float = OWN,
+        watch: bool = False,
     ) -> None:
         self.data, self.base, self.spec = data, base, spec
+        self.gaps: list[float] = []
+        self._watched = TopViolation(data, spec) if watch else None
         self.alpha = FIRST_ALPHA if spec.bounded else float(spec.alpha)
         self.weight: NDArray[Any] | None = None
         if data.sample_weight is not None:
@@ -136,6 +143,8 @@ class FairObjective:
         self.scores = precise = np.array(scores, np.float64)  # a copy: libraries write over their own
         self.from_zero = self.from_zero and (self.rounds > 0 or not precise.any())
         self.rounds += 1
+        if self._watched is not None:
+            self.gaps.append(self._watched.value(precise))
         if self._of_group is not None:
             return self._with_offsets(precise, self._of_group)
         first, second = self._loss(scores)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -28,7 +28,7 @@ from evenrank.boosting.metrics import EvaluationMetric
 from evenrank.boosting.objective import TARGET, FairObjective, base_gradients
 from evenrank.boosting.pull import OWN
 from evenrank.boosting.rows import fit_rows
-from evenrank.boosting.search import BETWEEN, LAST, Tried, least_loss_within
+from evenrank.boosting.search import BETWEEN, LAST, Tried, last_within, least_loss_within
 from evenrank.categories import Categories
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
@@ -125,6 +125,18 @@ class FairBoosted:
         """The number of trees that predict."""
         raise NotImplementedError
 
+    def _trees_grown(self) -> int:
+        """The number of trees that there are."""
+        raise NotImplementedError
+
+    def _can_be_cut(self) -> bool:
+        """Whether the first trees alone are the model of a training with fewer rounds."""
+        raise NotImplementedError
+
+    def _cut(self, trees: int) -> None:
+        """Keep the first trees only."""
+        raise NotImplementedError
+
     def _trained_scores(self, X: Any, objective: FairObjective) -> NDArray[Any] | None:
         """Scores of the trees on the training rows, (n,), where training knows them; else None."""
         return None
@@ -180,8 +192,8 @@ class FairBoosted:
         chances = self._chances(X, data, spec)
         limit = spec.max_violation if limit is None else limit
 
-        def trained_at(alpha: float, own: float = OWN) -> NDArray[Any] | None:
-            objective = self._objective_at(alpha, data, spec, chances, own)
+        def trained_at(alpha: float, own: float = OWN, within: float | None = None) -> NDArray[Any] | None:
+            objective = self._objective_at(alpha, data, spec, chances, own, watch=within is not None)
             metric = EvaluationMetric(sets, spec, limit, self._shifted) if sets else None
             self.group_offset_, self._training_objective = None, objective
             try:
@@ -189,15 +201,28 @@ class FairBoosted:
             finally:
                 self._training_objective = None
             self.alpha_ = alpha
-            if self.group_aware and objective is not None:
+            if objective is None:
+                return None
+            if self.group_aware:
                 self.group_offset_ = objective.offsets[min(self._trees_kept(), len(objective.offsets)) - 1]
-            return None if objective is None else self._trained_scores(X, objective)
+            trained = self._trained_scores(X, objective)
+            if within is None or self._gap(training, spec, trained) <= within:
+                return trained
+            before = max(0, self._trees_grown() - objective.rounds)  # of a model that was continued
+            fewer = last_within(within, objective.gaps, self._trees_kept() - before)
+            if fewer is None:
+                return trained
+            self._cut(before + fewer)
+            return None
 
         fit_at = self._fit_with_offsets(training, rows, sets, limit, fit_once) if exact else trained_at
         if spec.max_violation is not None:
-            closer: Any = [] if chances is None else [(alpha, partial(trained_at, own=own)) for alpha, own in LAST]
-            last = [(OF_THESE_ROWS, fit_at)] if exact else [*closer, *((alpha, fit_at) for alpha in BETWEEN)]
-            gap = self._search(spec, judged, fit_at, [] if judged.held_out else last)
+            cut = not self.group_aware and self._can_be_cut()
+            closer = partial(trained_at, within=spec.max_violation if cut else None)
+            last: Any = [(alpha, partial(closer, own=own)) for alpha, own in LAST if cut or chances is not None]
+            last = [(OF_THESE_ROWS, fit_at)] if exact else last
+            on_training_rows = {} if judged.held_out else {"last": last, "finally_": () if cut or exact else BETWEEN}
+            gap = self._search(spec, judged, fit_at, **on_training_rows)
             self.violation_ = gap if not judged.held_out else self._gap(training, spec)
         else:
             trained = fit_at(float(self.alpha))
@@ -242,7 +267,14 @@ class FairBoosted:
     def _gap(self, rows: Judged, spec: FairnessSpec, trees: NDArray[Any] | None = None) -> float:
         return float("nan") if rows.data.n_groups < 2 else rows.gap(self._scores_of(rows, trees), spec)
 
-    def _search(self, spec: FairnessSpec, judged: Judged, fit_at: FitAt, last: list[tuple[float, FitAt]]) -> float:
+    def _search(
+        self,
+        spec: FairnessSpec,
+        judged: Judged,
+        fit_at: FitAt,
+        last: Sequence[tuple[float, FitAt]] = (),
+        finally_: Sequence[float] = (),
+    ) -> float:
         """Keep the model that ``max_violation`` takes, and give the gap that it was judged by."""
         assert spec.max_violation is not None
         name = spec.gap_name
@@ -268,7 +300,7 @@ class FairBoosted:
         costless = self.group_aware and has_exact_offsets(spec, judged.data)
         grid: Any = {"strengths": STRENGTHS, "refined": REFINED} if costless else {}
         makers = (partial(tried, *each) for each in last)
-        best, models = least_loss_within(spec.max_violation, tried, last=makers, **grid)
+        best, models = least_loss_within(spec.max_violation, tried, last=makers, finally_=finally_, **grid)
         self.__dict__.clear()
         self.__dict__.update(best.state)
         self.tried_ = [(model.alpha, model.gap, model.quality) for model in sorted(models, key=lambda m: m.alpha)]
@@ -285,7 +317,14 @@ class FairBoosted:
         return FairObjective(data, base_gradients(name, data, rule), replace(spec, alpha=0.0, max_violation=None))
 
     def _objective_at(
-        self, alpha: float, data: RankingData, spec: FairnessSpec, chances: NDArray[Any] | None, own: float
+        self,
+        alpha: float,
+        data: RankingData,
+        spec: FairnessSpec,
+        chances: NDArray[Any] | None,
+        own: float,
+        *,
+        watch: bool,
     ) -> FairObjective | None:
         """None where the library's own objective is enough."""
         if alpha == 0 and not self.group_aware and self._is_native(data):
@@ -298,6 +337,7 @@ class FairBoosted:
             chances=chances,
             group_aware=self.group_aware,
             own=own,
+            watch=watch,
         )
 
     def _chances(self, X: Any, data: RankingData, spec: FairnessSpec) -> NDArray[Any] | None:

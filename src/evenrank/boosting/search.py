@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from math import ceil
 from typing import Any
 
 from evenrank.linear.strengths import strength_grid
@@ -16,10 +16,15 @@ COARSE = tuple(_GRID[::4].tolist())
 REFINED = 2
 # Where a gap is asked for on the training rows that no strength reaches, these are tried: a strength, and how strongly
 # rows are pulled along the groups themselves (see `FairPull`). Trees can always learn who is in which group, though not
-# for other queries.
+# for other queries. Their gap moves about 0 from round to round: the model is cut where it was within the limit last.
 LAST = ((1.0, 3.0), (10**-0.5, 10.0), (10**0.5, 10.0))
-# And after these the strengths of `strength_grid` that lie between, the strong ones first: gaps jump from one to the
-# next, and a limit that one of them keeps is not to be called out of reach.
+# They are tried as well where the strength that reaches it costs more than this much NDCG: along what features tell, a
+# group that is behind for good reasons is dear to carry up, and a limit on these rows asks for these rows alone.
+DEAR = 0.02
+# A model that is cut keeps at least this part of its trees.
+LEAST_KEPT = 0.5
+# Where models cannot be cut, the strengths of `strength_grid` that lie between follow, the strong ones first: gaps jump
+# from one to the next, and a limit that one of them keeps is not to be called out of reach.
 BETWEEN = tuple(alpha for alpha in reversed(_GRID.tolist()) if alpha not in COARSE)
 
 
@@ -39,12 +44,13 @@ def least_loss_within(
     strengths: tuple[float, ...] = COARSE,
     refined: int = REFINED,
     last: Iterable[Callable[[], Tried]] = (),
+    finally_: Iterable[float] = (),
 ) -> tuple[Tried, list[Tried]]:
     """Find a strength whose gap is at most ``limit`` at the least loss of quality.
 
     Strength 0 is kept if it is within the limit. At most 1 + 7 models are trained, and then 2 between two of them or
     what is tried last, unless told otherwise. Where only the strongest is within it, which costs most quality, the
-    other strong ones and the first of the last are tried beside it.
+    other strong ones are tried beside it.
 
     Parameters
     ----------
@@ -57,7 +63,10 @@ def least_loss_within(
     refined : int
         How many more are tried between two of them.
     last : iterable of Callable
-        Models of other kinds, which are trained one after the other if no strength is within the limit, until one is.
+        Models of other kinds, which are trained one after the other if no strength is within the limit, or none that
+        costs at most `DEAR`, until one is that keeps no less quality than every strength.
+    finally_ : iterable of float
+        Strengths that are tried if nothing is within the limit, until one is.
 
     Returns
     -------
@@ -85,16 +94,46 @@ def least_loss_within(
         for _ in range(refined):
             middle_alpha = (strongest * weakest) ** 0.5
             strongest, weakest = (strongest, middle_alpha) if within(middle_alpha) else (middle_alpha, weakest)
-    others = iter(last)
     if high == len(strengths) - 1:
         for alpha in strengths[len(strengths) // 2 :]:
             within(alpha)
-        others = islice(others, 1)
     models = list(tried.values())
-    for make in others if high >= len(strengths) - 1 else ():
-        models.append(make())
-        if models[-1].gap <= limit:
+    least, dearest = tried[0.0].quality - DEAR, min(model.quality for model in models)
+    if not any(model.gap <= limit and model.quality >= least for model in models):
+        for make in last:
+            models.append(make())
+            if models[-1].gap <= limit and models[-1].quality >= dearest:
+                break
+    for alpha in finally_:
+        if any(model.gap <= limit for model in models):
             break
+        models.append(train(alpha))
     good = [model for model in models if model.gap <= limit]
     best = max(good, key=lambda model: (model.quality, -model.alpha)) if good else min(models, key=lambda m: m.gap)
     return best, models
+
+
+def last_within(limit: float, gaps: Sequence[float], rounds: int) -> int | None:
+    """Give the largest number of trees with which a model is within a limit.
+
+    Parameters
+    ----------
+    limit : float
+        The largest gap.
+    gaps : sequence of float
+        The gap before each tree.
+    rounds : int
+        The number of trees that the model has now.
+
+    Returns
+    -------
+    int or None
+        Fewer than now, but at least `LEAST_KEPT` of them; None if no such model is within the limit.
+
+    Examples
+    --------
+    >>> last_within(0.1, [0.5, 0.0, 0.2, 0.1, 0.3, 0.4], 6), last_within(0.1, [0.5, 0.0, 0.2, 0.3], 4)
+    (3, None)
+    """
+    fewest = max(1, ceil(LEAST_KEPT * rounds))
+    return next((at for at in reversed(range(fewest, min(rounds, len(gaps)))) if gaps[at] <= limit), None)
