@@ -63,8 +63,9 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     target : str
         The value that is evened out: "topk", "exposure", "score", "centered" or "probability"; see `evenrank.targets`.
     max_violation : float, optional
-        Instead of ``alpha``: the largest gap of the top k on the training rows. Several strengths are trained, at most
-        10, and of those within it the one with the highest NDCG@k is kept: strength 0, if that is within it.
+        Instead of ``alpha``: the largest gap of the top k on the training rows. Several models are trained, mostly six
+        and at most 11, and of those within it the one with the highest NDCG@k is kept: strength 0, if that is within it.
+        A model that no strength makes may be kept with fewer trees than asked for, with which it is within the limit.
     scope : str
         "amortized" over all queries, or "per_query".
     k : int
