@@ -22,7 +22,7 @@ from evenrank.boosting.lightgbm_callables import (
 )
 from evenrank.boosting.lightgbm_text import checked_text
 from evenrank.boosting.objective import BASES, FairObjective
-from evenrank.boosting.parameters import LIGHTGBM, changes_prediction
+from evenrank.boosting.parameters import LIGHTGBM
 from evenrank.boosting.ranker import FairBoosted
 from evenrank.boosting.rows import each_in_order, eval_rows, in_order, with_pandas_categories
 from evenrank.boosting.rules import POINTWISE, lightgbm_rule
@@ -35,15 +35,7 @@ from evenrank.rankers import model_file
 
 lightgbm = require("lightgbm")
 require("numba")
-# How the text of a model names a loss that is no objective of LightGBM's; its scores are those of the trees.
-TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 __all__ = ["FairLGBMRanker", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
-
-# Parameters, with the values at which no round changes earlier trees, and the scores of training are those of `predict`
-# to the last bit.
-PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(fitting.BOOSTING, (None, "gbdt", "gbrt"))
-PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
-MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
 
 
 class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, name-defined, unused-ignore]
@@ -63,9 +55,9 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     target : str
         The value that is evened out: "topk", "exposure", "score", "centered" or "probability"; see `evenrank.targets`.
     max_violation : float, optional
-        Instead of ``alpha``: the largest gap of the top k on the training rows. Several models are trained, mostly six
-        and at most 11, and of those within it the one with the highest NDCG@k is kept: strength 0, if that is within it.
-        A model that no strength makes may be kept with fewer trees than asked for, with which it is within the limit.
+        Instead of ``alpha``: the largest gap of the top k on the training rows. Mostly six models are trained, at most
+        11, and of those within it the one with the highest NDCG@k is kept: strength 0, if that is within it. Where no
+        strength is, the model may have fewer trees than asked for.
     scope : str
         "amortized" over all queries, or "per_query".
     k : int
@@ -136,7 +128,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         params = super()._process_params(stage)
         if stage == "predict":
             # Parameters of training say nothing about prediction, and those of a file must not reach the library.
-            return {name: value for name, value in params.items() if name in MACHINE or changes_prediction(name)}
+            return fitting.of_prediction(params)
         # LGBMModel adds NDCG to whatever metric there is, and early stopping would follow it.
         silent = {"metric": "None"} if self._silent and "metric" not in self._other_params else {}
         left_out = {*self.OURS, *(fitting.PATIENCE if self._settles else ())}
@@ -195,11 +187,9 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             The trained ranker itself.
         """
         X, data, names = self._fit_rows(with_pandas_categories(X), y, qid, group, sensitive_features, sample_weight)
-        if eval_X is not None:
-            eval_set = [(eval_X, eval_y)] if not isinstance(eval_X, tuple) else list(zip(eval_X, eval_y, strict=True))
         if self.categories_:
             kwargs.setdefault("categorical_feature", [names.index(name) for name in self.categories_])
-        sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
+        sets, sizes, orders = eval_rows(fitting.pairs(eval_set, eval_X, eval_y), eval_qid, eval_group)
         sets = sets and [(with_pandas_categories(rows), labels) for rows, labels in sets]
         starts = each_in_order(eval_init_score, orders)
         judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, starts, self.relevance_threshold)
@@ -241,8 +231,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             finally:
                 self._objective = chosen or BASES[0]
             if objective is not None:
-                loss = TEXT_OBJECTIVE.get(self._objective, self._objective)
-                self._Booster = fitting.named(self._Booster, loss)
+                self._Booster = fitting.named(self._Booster, self._objective)
 
         self._train(X, data, names, judged, eval_max_violation, fit_once, start)
         return self
@@ -276,11 +265,10 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         return int(self._Booster.current_iteration())
 
     def _can_be_cut(self) -> bool:
-        given = self.get_params()
-        return all(given.get(name) in usual for name, usual in PLAIN.items())
+        return fitting.is_plain(self.get_params())
 
     def _cut(self, trees: int) -> None:
-        self._Booster = fitting.named(self._Booster, TEXT_OBJECTIVE.get(self._objective, self._objective), trees)
+        self._Booster = fitting.named(self._Booster, self._objective, trees)
         self._best_iteration = self._Booster.best_iteration
 
     def predict(self, X: Any, *args: Any, sensitive_features: ArrayLike | None = None, **kwargs: Any) -> NDArray[Any]:

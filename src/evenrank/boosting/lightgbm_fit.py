@@ -8,6 +8,7 @@ from inspect import signature
 from typing import Any
 
 from evenrank.boosting.lightgbm_text import with_objective
+from evenrank.boosting.parameters import changes_prediction
 from evenrank.boosting.pull import SETTLED
 from evenrank.errors import ConfigError
 from evenrank.extras import require
@@ -16,6 +17,13 @@ from evenrank.extras import require
 TREES = {"num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds", "nrounds"}
 TREES |= {"num_boost_round", "max_iter"}
 BOOSTING = ("boosting_type", "boosting", "boost")
+# Parameters, with the values at which no round changes earlier trees, and the scores of training are those of `predict`
+# to the last bit.
+PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(BOOSTING, (None, "gbdt", "gbrt"))
+PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
+MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
+# How the text of a model names a loss that is no objective of LightGBM's; its scores are those of the trees.
+TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 # Other names of ``early_stopping_round``.
 PATIENCE = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
 
@@ -25,12 +33,29 @@ def listed(metrics: Any) -> list[Any]:
     return [] if metrics is None else list(metrics) if isinstance(metrics, list | tuple) else [metrics]
 
 
+def is_plain(params: dict[str, Any]) -> bool:
+    """Whether the first trees of a ranker with these parameters are a model of their own; see `PLAIN`."""
+    return all(params.get(name) in usual for name, usual in PLAIN.items())
+
+
 def without_evaluation(given: dict[str, Any]) -> dict[str, Any]:
     """Arguments of ``fit`` that decide the trees alone; of the callbacks, those that set parameters."""
     kept = {name: value for name, value in given.items() if not name.startswith("eval_")}
     if kept.get("callbacks"):
         kept["callbacks"] = [each for each in kept["callbacks"] if getattr(each, "before_iteration", False)]
     return kept
+
+
+def of_prediction(params: dict[str, Any]) -> dict[str, Any]:
+    """Give the parameters that say something about prediction."""
+    return {name: value for name, value in params.items() if name in MACHINE or changes_prediction(name)}
+
+
+def pairs(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
+    """Give evaluation sets as pairs of X and y, in whichever form they were given."""
+    if eval_X is None:
+        return eval_set
+    return list(zip(eval_X, eval_y, strict=True)) if isinstance(eval_X, tuple) else [(eval_X, eval_y)]
 
 
 def evaluated(sets: Any) -> dict[str, Any]:
@@ -152,7 +177,8 @@ def steady_drops(derivatives: Callable[..., Any]) -> tuple[Callable[..., Any], C
 
 def named(booster: Any, loss: str, trees: int = -1) -> Any:
     """Give the same trees, or the first ones alone, in a booster whose text names the loss, as other tools expect."""
-    new = require("lightgbm").Booster(model_str=with_objective(booster.model_to_string(num_iteration=trees), loss))
+    text = with_objective(booster.model_to_string(num_iteration=trees), TEXT_OBJECTIVE.get(loss, loss))
+    new = require("lightgbm").Booster(model_str=text)
     new.best_iteration, new.best_score, new.params = booster.best_iteration, booster.best_score, booster.params
     if trees > 0:
         new.best_iteration = min(new.best_iteration, trees)

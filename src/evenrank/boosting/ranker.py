@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -14,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.aware import (
     OF_THESE_ROWS,
-    REFINED,
-    STRENGTHS,
     evened,
     exact_offsets,
     has_exact_offsets,
@@ -23,21 +20,18 @@ from evenrank.boosting.aware import (
     scores_by_others,
 )
 from evenrank.boosting.group_chances import group_chances
-from evenrank.boosting.held_out import Judged, check_held_out, check_limits, kept_aside, warn_if_above
+from evenrank.boosting.held_out import Judged, check_held_out, check_limits, kept_aside
 from evenrank.boosting.metrics import EvaluationMetric
 from evenrank.boosting.objective import TARGET, FairObjective, base_gradients
 from evenrank.boosting.pull import OWN
 from evenrank.boosting.rows import fit_rows
-from evenrank.boosting.search import BETWEEN, LAST, Tried, last_within, least_loss_within
+from evenrank.boosting.search import BETWEEN, LAST, last_within
+from evenrank.boosting.within_limit import FitAt, keep_within_limit
 from evenrank.categories import Categories
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataWarning
+from evenrank.errors import ConfigError
 from evenrank.rankers.matching import match_groups
 from evenrank.rankers.spec import FairnessSpec
-from evenrank.rankers.top_violation import TopViolation
-
-# Trains at a strength; gives the scores of the trees on the training rows, (n,), where training knows them.
-FitAt = Callable[[float], NDArray[Any] | None]
 
 
 class FairBoosted:
@@ -222,7 +216,7 @@ class FairBoosted:
             last: Any = [(alpha, partial(closer, own=own)) for alpha, own in LAST if cut or chances is not None]
             last = [(OF_THESE_ROWS, fit_at)] if exact else last
             on_training_rows = {} if judged.held_out else {"last": last, "finally_": () if cut or exact else BETWEEN}
-            gap = self._search(spec, judged, fit_at, **on_training_rows)
+            gap = keep_within_limit(self, spec, judged, fit_at, **on_training_rows)
             self.violation_ = gap if not judged.held_out else self._gap(training, spec)
         else:
             trained = fit_at(float(self.alpha))
@@ -266,48 +260,6 @@ class FairBoosted:
 
     def _gap(self, rows: Judged, spec: FairnessSpec, trees: NDArray[Any] | None = None) -> float:
         return float("nan") if rows.data.n_groups < 2 else rows.gap(self._scores_of(rows, trees), spec)
-
-    def _search(
-        self,
-        spec: FairnessSpec,
-        judged: Judged,
-        fit_at: FitAt,
-        last: Sequence[tuple[float, FitAt]] = (),
-        finally_: Sequence[float] = (),
-    ) -> float:
-        """Keep the model that ``max_violation`` takes, and give the gap that it was judged by."""
-        assert spec.max_violation is not None
-        name = spec.gap_name
-        if TopViolation(judged.data, spec).contrast.pairs.missing:
-            rows = "the queries kept aside or evaluated" if judged.held_out else "these rows"
-            raise ConfigError(f"max_violation needs {name}, which {rows} do not define. Set alpha instead.")
-
-        trained_so_far: set[bool] = set()  # whether with strength 0, and whether with one above it
-
-        def tried(alpha: float, fit_at: FitAt = fit_at) -> Tried:
-            with warnings.catch_warnings():
-                if (alpha > 0) in trained_so_far:  # what the rows lack was said the first time
-                    warnings.simplefilter("ignore", DataWarning)
-                trained = fit_at(alpha)
-            trained_so_far.add(alpha > 0)
-            scores = self._scores_of(judged, None if judged.held_out else trained)
-            with warnings.catch_warnings():
-                if alpha > 0:  # what the rows lack was said at strength 0
-                    warnings.simplefilter("ignore", DataWarning)
-                gap, quality = judged.gap(scores, spec), judged.quality(scores, spec.k)
-            return Tried(alpha, gap, quality, dict(self.__dict__))
-
-        costless = self.group_aware and has_exact_offsets(spec, judged.data)
-        grid: Any = {"strengths": STRENGTHS, "refined": REFINED} if costless else {}
-        makers = (partial(tried, *each) for each in last)
-        best, models = least_loss_within(spec.max_violation, tried, last=makers, finally_=finally_, **grid)
-        self.__dict__.clear()
-        self.__dict__.update(best.state)
-        self.tried_ = [(model.alpha, model.gap, model.quality) for model in sorted(models, key=lambda m: m.alpha)]
-        held_out = f"held-out queries may be as large as ({len(models)} strengths were tried)"
-        words = [held_out] if judged.held_out else []
-        warn_if_above(best.gap, spec, best.alpha, *words, group_aware=self.group_aware)
-        return best.gap
 
     def _loss_alone(self, data: RankingData, spec: FairnessSpec) -> FairObjective | None:
         """The objective without fairness; None where the library's own is enough."""
