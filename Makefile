@@ -40,7 +40,7 @@ test-oldest: $(VENV)-oldest/.done
 
 test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -n 2 -m extras tests/extras
-	$(BIN)/python -m pytest -n 2 src/evenrank/torch src/evenrank/lightgbm.py src/evenrank/xgboost.py
+	$(BIN)/python -m pytest -n 2 src/evenrank/torch src/evenrank/lightgbm.py src/evenrank/xgboost.py tests/export/test_writers.py
 
 # The MLflow example with real MLflow, in an environment of its own: it asks for other versions.
 test-mlflow: $(VENV)-mlflow/.done
