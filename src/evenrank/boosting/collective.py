@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.boosting.objective import FIRST_ALPHA, FairObjective, Gradients, bound_target, fixed_sums
+from evenrank.boosting.objective import FairObjective, Gradients, bound_target, fixed_sums
 from evenrank.boosting.pull import FairPull
 from evenrank.contrasts import Contrast, Pairs
 from evenrank.data import RankingData
@@ -84,12 +84,8 @@ class CollectiveObjective(FairObjective):
     """
 
     def __init__(self, data: RankingData, base: Gradients, spec: FairnessSpec, total: Total) -> None:
-        self.data, self.base, self.spec = data, base, spec
-        self.alpha = FIRST_ALPHA if spec.bounded else float(spec.alpha)
+        self._begin(data, base, spec)
         self.weight = data.sample_weight
-        self.pull, self.measured, self._last_top = None, None, None
-        self.offsets, self._of_group = [], None
-        self.rounds, self.from_zero, self.scores = 0, True, None
         if self.alpha <= 0:
             return
         if spec.scope != "amortized":

@@ -93,6 +93,15 @@ class FairObjective:
         The scores of the last call, (n,): those of all trees but the last one.
     """
 
+    weight: NDArray[Any] | None
+    pull: FairPull | None
+    measured: TopViolation | None
+    gaps: list[float]
+    offsets: list[NDArray[np.float64]]
+    scores: NDArray[np.float64] | None
+    _watched: TopViolation | None
+    _last_top: NDArray[Any] | None
+
     def __init__(
         self,
         data: RankingData,
@@ -104,28 +113,35 @@ class FairObjective:
         own: float = OWN,
         watch: bool = False,
     ) -> None:
-        self.data, self.base, self.spec = data, base, spec
-        self.gaps: list[float] = []
+        self._begin(data, base, spec)
         self._watched = TopViolation(data, spec) if watch else None
-        self.alpha = FIRST_ALPHA if spec.bounded else float(spec.alpha)
-        self.weight: NDArray[Any] | None = None
+        self._of_group = group_sums(data) if group_aware else None
         if data.sample_weight is not None:
             self.weight = data.sample_weight.astype(np.float32)  # as the libraries keep them
-        self.pull: FairPull | None = None
         if self.alpha > 0:
             contrast = bind(spec.notion, data, scope=spec.scope, training=True)
             known = None if chances is None else known_contrast(contrast, data, spec, chances)
             lists = fixed_sums(spec, data.query_ptr)
             self.pull = FairPull(contrast, bound_target(spec, data.query_ptr), known, own=own, lists=lists)
-        self.offsets: list[NDArray[np.float64]] = []
-        self.rounds, self.from_zero = 0, True
-        self.scores: NDArray[np.float64] | None = None
-        self._of_group = group_sums(data) if group_aware else None
-        self._last_top: NDArray[Any] | None = None
         self.measured = TopViolation(data, spec) if spec.bounded else None
         if self.measured is not None and self.measured.contrast.pairs.missing:
             name = self.measured.name
             raise ConfigError(f"max_violation needs {name}, which these rows do not define. Set alpha instead.")
+
+    def _begin(self, data: RankingData, base: Gradients, spec: FairnessSpec) -> None:
+        """Set what every objective has before its first round: no pull, nothing measured."""
+        self.data, self.base, self.spec = data, base, spec
+        self.alpha = FIRST_ALPHA if spec.bounded else float(spec.alpha)
+        self.weight = None
+        self.pull = None
+        self.gaps = []
+        self.offsets = []
+        self.rounds, self.from_zero = 0, True
+        self.scores = None
+        self.measured = None
+        self._watched = None
+        self._of_group = None
+        self._last_top = None
 
     def __call__(self, scores: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Give the derivatives for the scores of a round.
