@@ -16,7 +16,6 @@ from evenrank.boosting.lightgbm_callables import (
     fair_ndcg,
     fair_objective,
     of_labels,
-    of_scores,
     small_classifier,
     understood,
 )
@@ -131,7 +130,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             return fitting.of_prediction(params)
         # LGBMModel adds NDCG to whatever metric there is, and early stopping would follow it.
         silent = {"metric": "None"} if self._silent and "metric" not in self._other_params else {}
-        left_out = {*self.OURS, *(fitting.PATIENCE if self._settles else ())}
+        left_out = {*self.OURS, *(fitting.PATIENCE if self._patient else ())}
         return {name: value for name, value in params.items() if name not in left_out} | silent
 
     def fit(
@@ -186,16 +185,17 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         FairLGBMRanker
             The trained ranker itself.
         """
+        given_sets = fitting.pairs(eval_set, eval_X, eval_y)
+        is_training = [rows is X and labels is y for rows, labels in given_sets or ()]
         X, data, names = self._fit_rows(with_pandas_categories(X), y, qid, group, sensitive_features, sample_weight)
         if self.categories_:
             kwargs.setdefault("categorical_feature", [names.index(name) for name in self.categories_])
-        sets, sizes, orders = eval_rows(fitting.pairs(eval_set, eval_X, eval_y), eval_qid, eval_group)
+        sets, sizes, orders = eval_rows(given_sets, eval_qid, eval_group)
         sets = sets and [(with_pandas_categories(rows), labels) for rows, labels in sets]
         starts = each_in_order(eval_init_score, orders)
         judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, starts, self.relevance_threshold)
         start = in_order(init_score, data.row_order)
         given = {
-            **fitting.evaluated(sets),
             "eval_group": sizes,
             "eval_sample_weight": each_in_order(eval_sample_weight, orders),
             "eval_init_score": starts,
@@ -211,19 +211,19 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             metric: Any,
             trees: int | None = None,
         ) -> None:
-            chosen, asked, self._settles = self._objective, given, False
+            chosen, self._patient = self._objective, trees is not None
+            marked = is_training if numbers is None is metric else []
+            asked = given | fitting.evaluated(fitting.with_training(sets, marked, X, rows.relevance))
             if trees is not None:
                 asked = fitting.without_evaluation(given)
                 self.set_params(n_estimators=trees, **dict.fromkeys(fitting.TREES & set(self._other_params), trees))
             self._silent = metric is not None and metric.higher_is_better and given.get("eval_metric") is None
             if objective is not None:
-                self._objective, asked = fitting.taken_objective(of_scores(objective), self.get_params(), asked)
-                if objective.pull is not None:
-                    self._settles, asked = True, fitting.settled(asked, self.get_params())
-            metrics: dict[str, Any] = {}
+                self._patient = self._patient or objective.pull is not None
+                self._objective, asked = fitting.taken_objective(objective, self.get_params(), asked)
             if metric is not None:
-                metrics["eval_metric"] = [*fitting.listed(given.get("eval_metric")), of_labels(metric)]
-            options = {"sample_weight": rows.sample_weight, "init_score": in_order(start, numbers), **asked, **metrics}
+                asked = asked | {"eval_metric": [*fitting.listed(given.get("eval_metric")), of_labels(metric)]}
+            options = {"sample_weight": rows.sample_weight, "init_score": in_order(start, numbers), **asked}
             try:
                 library.fit(X, rows.relevance, group=np.diff(rows.query_ptr), **options)
             except lightgbm.basic.LightGBMError as error:
@@ -267,9 +267,10 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
     def _can_be_cut(self) -> bool:
         return fitting.is_plain(self.get_params())
 
-    def _cut(self, trees: int) -> None:
-        self._Booster = fitting.named(self._Booster, self._objective, trees)
-        self._best_iteration = self._Booster.best_iteration
+    def _cut(self, before: int, trees: int) -> None:
+        self._Booster = fitting.named(self._Booster, self._objective, before + trees)
+        self._Booster.best_score = fitting.evaluated_at(self._evals_result, trees)
+        self._best_iteration, self._best_score = self._Booster.best_iteration, self._Booster.best_score
 
     def predict(self, X: Any, *args: Any, sensitive_features: ArrayLike | None = None, **kwargs: Any) -> NDArray[Any]:
         """Score rows, as LGBMRanker does.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -19,7 +18,7 @@ from evenrank.boosting.rows import each_in_order, eval_rows, in_order, query_wei
 from evenrank.boosting.rules import POINTWISE, xgboost_rule
 from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier, understood
 from evenrank.boosting.xgboost_dask import dask_fit, dask_objective
-from evenrank.boosting.xgboost_fit import settled
+from evenrank.boosting.xgboost_fit import Counting, best_score, own_stopping, settled
 from evenrank.boosting.xgboost_json import checked_model, is_linear
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
@@ -190,12 +189,14 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
     ) -> None:
         """Train as XGBRanker does, with an objective and a metric of ours where there is one."""
         history: dict[str, Any] = {}
-        callbacks = deepcopy(self.callbacks)  # those that stop early remember what they have seen
+        callbacks = own_stopping(self.callbacks, several=self.max_violation is not None)
         if trees is not None and callbacks:
             callbacks = [each for each in callbacks if isinstance(each, xgboost.callback.LearningRateScheduler)]
         patience = self.early_stopping_rounds if trees is None else None
         if objective is not None and objective.pull is not None:
-            callbacks, patience = settled(callbacks, patience), None
+            callbacks, patience = settled(callbacks, patience, self.get_num_boosting_rounds()), None
+        if objective is not None:
+            callbacks = [*(callbacks or []), Counting(objective)]
         with xgboost.config_context(verbosity=1 if self.verbosity is None else self.verbosity):
             model, own_metric, params, _ = self._configure_fit(xgb_model, self.get_xgb_params(), None)
             if objective is not None and params.get("base_score") is None:
@@ -241,11 +242,12 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         given = self.get_xgb_params()
         return given.get("booster") in (None, "gbtree") and given.get("process_type") in (None, "default")
 
-    def _cut(self, trees: int) -> None:
+    def _cut(self, before: int, trees: int) -> None:
         stopped = self._Booster.attr("best_iteration") is not None
-        self._Booster = self._Booster[:trees]
+        self._Booster = self._Booster[: before + trees]
         if stopped:
-            self._Booster.set_attr(best_iteration=str(trees - 1))
+            score = best_score(self.evals_result(), self.callbacks, trees)
+            self._Booster.set_attr(best_iteration=str(before + trees - 1), best_score=str(score))
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None, **kwargs: Any) -> NDArray[Any]:
         """Score rows, as XGBRanker does.

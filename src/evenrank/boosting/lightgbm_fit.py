@@ -7,7 +7,9 @@ from dataclasses import replace
 from inspect import signature
 from typing import Any
 
+from evenrank.boosting.lightgbm_callables import of_scores
 from evenrank.boosting.lightgbm_text import with_objective
+from evenrank.boosting.objective import FairObjective
 from evenrank.boosting.parameters import changes_prediction
 from evenrank.boosting.pull import SETTLED
 from evenrank.errors import ConfigError
@@ -58,6 +60,13 @@ def pairs(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
     return list(zip(eval_X, eval_y, strict=True)) if isinstance(eval_X, tuple) else [(eval_X, eval_y)]
 
 
+def with_training(sets: Any, marked: list[bool], X: Any, relevance: Any) -> Any:
+    """Evaluation sets with the training rows in place of those marked: LightGBM knows them as the same objects."""
+    return sets and [
+        (X, relevance) if same else each for same, each in zip(marked or [False] * len(sets), sets, strict=True)
+    ]
+
+
 def evaluated(sets: Any) -> dict[str, Any]:
     """Evaluation sets in the form this LightGBM likes: from 4.7 on, tuples of X and y."""
     if sets is None:
@@ -83,7 +92,7 @@ class Settled:
 
     def __call__(self, environment: Any) -> None:
         """Take in a round; see LightGBM's ``CallbackEnv``."""
-        first = environment.begin_iteration + SETTLED
+        first = min(environment.begin_iteration + SETTLED, environment.end_iteration - 1)
         if environment.iteration >= first:
             self.stopping(replace(environment, begin_iteration=first))
 
@@ -113,13 +122,13 @@ def settled(asked: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
     return asked | {"callbacks": [Settled(each) if isinstance(each, kind) else each for each in callbacks]}
 
 
-def taken_objective(derivatives: Callable[..., Any], params: dict[str, Any], asked: dict[str, Any]) -> tuple[Any, Any]:
+def taken_objective(objective: FairObjective, params: dict[str, Any], asked: dict[str, Any]) -> tuple[Any, Any]:
     """Give an objective in Python, and the arguments of ``fit``, as this LightGBM needs them.
 
     Parameters
     ----------
-    derivatives : Callable
-        The objective as LGBMRanker takes it.
+    objective : FairObjective
+        The objective.
     params : dict
         The parameters of the ranker.
     asked : dict
@@ -135,10 +144,17 @@ def taken_objective(derivatives: Callable[..., Any], params: dict[str, Any], ask
             "bagging_by_query grows no trees with an objective in Python (LightGBM 4.7), which alpha > 0 needs. Leave "
             "it out; bagging_fraction and subsample work."
         )
-    if "dart" not in map(params.get, BOOSTING):
-        return derivatives, asked
-    derivatives, remember = steady_drops(derivatives)
-    return derivatives, asked | {"callbacks": [*(asked.get("callbacks") or []), remember]}
+    if {"rf", "random_forest"} & set(map(params.get, BOOSTING)):
+        raise ConfigError(
+            "LightGBM's random forests take no objective in Python, which alpha > 0 needs. Use boosting_type='gbdt' or "
+            "group_aware=True."
+        )
+    derivatives, callbacks = of_scores(objective), [*(asked.get("callbacks") or []), counting(objective)]
+    if "dart" in map(params.get, BOOSTING):
+        derivatives, remember = steady_drops(derivatives)
+        callbacks.append(remember)
+    asked = asked | {"callbacks": callbacks}
+    return derivatives, asked if objective.pull is None else settled(asked, params)
 
 
 def steady_drops(derivatives: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[[Any], None]]:
@@ -173,6 +189,21 @@ def steady_drops(derivatives: Callable[..., Any]) -> tuple[Callable[..., Any], C
     remember.before_iteration = True  # type: ignore[attr-defined]
     steady.__signature__ = signature(steady)  # type: ignore[attr-defined]  # LGBMModel asks in every round
     return steady, remember
+
+
+def counting(objective: FairObjective) -> Callable[[Any], None]:
+    """Make the callback that tells an objective how many trees a continued model had."""
+
+    def count(environment: Any) -> None:
+        objective.before = environment.begin_iteration
+
+    count.before_iteration = True  # type: ignore[attr-defined]
+    return count
+
+
+def evaluated_at(history: dict[str, Any], trees: int) -> dict[str, Any]:
+    """Give the value of each set's metrics with so many trees, in the form of ``best_score_``."""
+    return {name: {metric: values[trees - 1] for metric, values in each.items()} for name, each in history.items()}
 
 
 def named(booster: Any, loss: str, trees: int = -1) -> Any:

@@ -87,6 +87,8 @@ class FairObjective:
         With ``group_aware``, the number of each group before each tree, (groups,).
     rounds : int
         How often it was called.
+    before : int
+        How many trees a model that is continued had; what trains it says so.
     from_zero : bool
         Whether the scores of the first call were 0: no tree and no starting score came before.
     scores : ndarray or None
@@ -136,7 +138,7 @@ class FairObjective:
         self.pull = None
         self.gaps = []
         self.offsets = []
-        self.rounds, self.from_zero = 0, True
+        self.rounds, self.before, self.from_zero = 0, 0, True
         self.scores = None
         self.measured = None
         self._watched = None

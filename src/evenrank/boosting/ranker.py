@@ -25,7 +25,7 @@ from evenrank.boosting.metrics import EvaluationMetric
 from evenrank.boosting.objective import TARGET, FairObjective, base_gradients
 from evenrank.boosting.pull import OWN
 from evenrank.boosting.rows import fit_rows
-from evenrank.boosting.search import BETWEEN, LAST, last_within
+from evenrank.boosting.search import BETWEEN, LAST, best_cut
 from evenrank.boosting.within_limit import FitAt, keep_within_limit
 from evenrank.categories import Categories
 from evenrank.data import RankingData
@@ -63,7 +63,7 @@ class FairBoosted:
     _training_objective: FairObjective | None = None
     _types: list[str] | None = None  # XGBoost: of the features, where some are categories
     _silent: bool = False  # LightGBM: whether its own metrics are left out
-    _settles: bool = False  # LightGBM: whether early stopping waits for trees that follow the strength
+    _patient: bool = False  # LightGBM: whether parameters of early stopping are left out
     _query_weight: NDArray[np.float64] | None = None  # XGBoost: the weights of queries in `fit`
 
     def __init__(
@@ -127,8 +127,8 @@ class FairBoosted:
         """Whether the first trees alone are the model of a training with fewer rounds."""
         raise NotImplementedError
 
-    def _cut(self, trees: int) -> None:
-        """Keep the first trees only."""
+    def _cut(self, before: int, trees: int) -> None:
+        """Keep the trees of a model that was continued, and of the new ones the first only."""
         raise NotImplementedError
 
     def _trained_scores(self, X: Any, objective: FairObjective) -> NDArray[Any] | None:
@@ -197,16 +197,16 @@ class FairBoosted:
             self.alpha_ = alpha
             if objective is None:
                 return None
+            kept = self._trees_kept() - objective.before
             if self.group_aware:
-                self.group_offset_ = objective.offsets[min(self._trees_kept(), len(objective.offsets)) - 1]
+                self.group_offset_ = objective.offsets[min(kept, len(objective.offsets)) - 1]
             trained = self._trained_scores(X, objective)
-            if within is None or self._gap(training, spec, trained) <= within:
+            if within is None or (gap := self._gap(training, spec, trained)) <= within:
                 return trained
-            before = max(0, self._trees_grown() - objective.rounds)  # of a model that was continued
-            fewer = last_within(within, objective.gaps, self._trees_kept() - before)
+            fewer = best_cut(within, objective.gaps, kept, gap)
             if fewer is None:
                 return trained
-            self._cut(before + fewer)
+            self._cut(objective.before, fewer)
             return None
 
         fit_at = self._fit_with_offsets(training, rows, sets, limit, fit_once) if exact else trained_at

@@ -16,7 +16,8 @@ COARSE = tuple(_GRID[::4].tolist())
 REFINED = 2
 # Where a gap is asked for on the training rows that no strength reaches, these are tried: a strength, and how strongly
 # rows are pulled along the groups themselves (see `FairPull`). Trees can always learn who is in which group, though not
-# for other queries. Their gap moves about 0 from round to round: the model is cut where it was within the limit last.
+# for other queries. Their gap moves about 0 from round to round: the model is cut where it was last within the limit,
+# or nearest to it.
 LAST = ((1.0, 3.0), (10**-0.5, 10.0), (10**0.5, 10.0))
 # They are tried as well where the strength that reaches it costs more than this much NDCG: along what features tell, a
 # group that is behind for good reasons is dear to carry up, and a limit on these rows asks for these rows alone.
@@ -48,9 +49,9 @@ def least_loss_within(
 ) -> tuple[Tried, list[Tried]]:
     """Find a strength whose gap is at most ``limit`` at the least loss of quality.
 
-    Strength 0 is kept if it is within the limit. At most 1 + 7 models are trained, and then 2 between two of them or
-    what is tried last, unless told otherwise. Where only the strongest is within it, which costs most quality, the
-    other strong ones are tried beside it.
+    Strength 0 is kept if it is within the limit. At most 1 + 7 models are trained, then 2 between two of them, and what
+    is tried last, unless told otherwise. Where only the strongest is within it, which costs most quality, the other
+    strong ones are tried beside it.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def least_loss_within(
         How many more are tried between two of them.
     last : iterable of Callable
         Models of other kinds, which are trained one after the other if no strength is within the limit, or none that
-        costs at most `DEAR`, until one is that keeps no less quality than every strength.
+        costs at most `DEAR`, until one is that is no dearer than the dearest strength.
     finally_ : iterable of float
         Strengths that are tried if nothing is within the limit, until one is.
 
@@ -113,8 +114,8 @@ def least_loss_within(
     return best, models
 
 
-def last_within(limit: float, gaps: Sequence[float], rounds: int) -> int | None:
-    """Give the largest number of trees with which a model is within a limit.
+def best_cut(limit: float, gaps: Sequence[float], rounds: int, gap: float) -> int | None:
+    """Give the largest number of trees with which a model is within a limit, or else has its smallest gap.
 
     Parameters
     ----------
@@ -124,16 +125,26 @@ def last_within(limit: float, gaps: Sequence[float], rounds: int) -> int | None:
         The gap before each tree.
     rounds : int
         The number of trees that the model has now.
+    gap : float
+        The gap that it has now.
 
     Returns
     -------
     int or None
-        Fewer than now, but at least `LEAST_KEPT` of them; None if no such model is within the limit.
+        Fewer than now, but at least `LEAST_KEPT` of them; None if no such model is nearer to the limit than this one.
 
     Examples
     --------
-    >>> last_within(0.1, [0.5, 0.0, 0.2, 0.1, 0.3, 0.4], 6), last_within(0.1, [0.5, 0.0, 0.2, 0.3], 4)
-    (3, None)
+    >>> best_cut(0.1, [0.5, 0.0, 0.2, 0.1, 0.3, 0.4], 6, 0.2), best_cut(0.1, [0.5, 0.0, 0.2, 0.3], 4, 0.4)
+    (3, 2)
+    >>> best_cut(0.1, [0.5, 0.0, 0.2, 0.3], 4, 0.2) is None
+    True
     """
     fewest = max(1, ceil(LEAST_KEPT * rounds))
-    return next((at for at in reversed(range(fewest, min(rounds, len(gaps)))) if gaps[at] <= limit), None)
+    nearest, best = None, gap
+    for trees in reversed(range(fewest, min(rounds, len(gaps)))):
+        if gaps[trees] <= limit:
+            return trees
+        if gaps[trees] < best:
+            nearest, best = trees, gaps[trees]
+    return nearest
