@@ -431,17 +431,12 @@ def test_same_seed_same_model_and_parameters_matter(data: er.RankingData) -> Non
 @pytest.mark.parametrize("times", [1e-2, 1e3])
 def test_a_strength_means_the_same_whatever_the_losss_units(data: er.RankingData, times: float) -> None:
     from evenrank.torch.network import Networks, train
-    from evenrank.torch.pull import BatchPull
+    from evenrank.torch.pull import BatchPull, Term
 
     def trained(factor: float, alpha: float) -> np.ndarray:
         networks = Networks.fresh(data, (8,), 1, seed=0)
         loss = et.ListNetLoss()
-
-        def terms() -> tuple[et.FairnessLoss, et.FairnessLoss]:
-            smooth, sharp = (et.FairnessLoss("dp", target="topk", k=2, smoothing=each) for each in (0.05, 0.0))
-            return smooth, sharp
-
-        pull = BatchPull(terms, data.group, np.eye(data.n_groups)[data.group])
+        pull = BatchPull(Term("dp", k=2), data, np.array([alpha]), np.eye(data.n_groups)[data.group])
         options = {"learning_rate": 0.01, "weight_decay": 0.0, "epochs": 5, "batch_queries": 10, "seed": 0}
         train(
             networks,

@@ -11,13 +11,13 @@ import pytest
 
 import evenrank as er
 from evenrank.errors import DataError
-from evenrank.notions import bind
+from evenrank.notions import Cells, bind
 from evenrank.targets import STRONGEST, TARGETS, FairnessTerm, bind_target
 
 pytestmark = pytest.mark.extras
 torch = pytest.importorskip("torch", reason="installed by make test-extras")
 et = import_module("evenrank.torch")
-pull_module = import_module("evenrank.torch.pull")
+pull_module, seen_module = (import_module(f"evenrank.torch.{name}") for name in ("pull", "seen"))
 SETTINGS = list(product(TARGETS, ["dp", "eop", "eod"], ["amortized", "per_query"]))
 
 
@@ -67,16 +67,18 @@ def test_what_is_no_probability_is_refused(chances: Any, words: str) -> None:
         et.FairnessLoss("dp")(torch.zeros(4), torch.ones(4), chances)
 
 
-def pulled(chances: Any, group: np.ndarray) -> Any:
-    scores, relevance, qid = batch(3)
-    leaf = torch.stack([scores.detach(), -2 * scores.detach()], dim=1).requires_grad_()
+def rows_of(group: np.ndarray, seed: int = 3) -> tuple[er.RankingData, np.ndarray]:
+    rng, n = np.random.default_rng(seed), len(group)
+    data = er.RankingData.from_arrays(np.zeros((n, 1)), rng.integers(0, 2, n), group, np.arange(n) // 6)
+    return data, rng.normal(size=(n, 2))
 
-    def terms() -> tuple[Any, Any]:
-        return et.FairnessLoss("dp", target="score", smoothing=0.05), et.FairnessLoss("dp", target="score")
 
-    pull = pull_module.BatchPull(terms, group, chances)
-    rows = np.arange(len(qid))
-    return pull(torch.ones_like(leaf), leaf, rows, relevance=relevance, qid=qid, sample_weight=None).numpy()
+def pulled(chances: Any, group: np.ndarray, batches: int = 1) -> Any:
+    data, scores = rows_of(group)
+    leaf = torch.tensor(scores)
+    term = pull_module.Term("dp", target="score")
+    pull = pull_module.BatchPull(term, data, np.array([1.0, 1.0]), chances)
+    return [pull(torch.ones_like(leaf), leaf, np.arange(len(group))).numpy() for _ in range(batches)][-1]
 
 
 def test_features_that_tell_the_group_pull_as_the_group_does() -> None:
@@ -85,6 +87,67 @@ def test_features_that_tell_the_group_pull_as_the_group_does() -> None:
     np.testing.assert_allclose(told, (pull_module.OWN + pull_module.KNOWN) * alone, rtol=1e-9)
     nothing = pulled(np.full((60, 2), 0.5), group)
     np.testing.assert_allclose(nothing, pull_module.OWN * alone, rtol=1e-6, atol=1e-12)
+
+
+def test_the_first_batches_belong_to_the_loss() -> None:
+    group = np.arange(60) % 2
+    sizes = [np.abs(pulled(None, group, batches)).sum() for batches in (1, 5, 10, 12)]
+    np.testing.assert_allclose(sizes, sizes[-1] * np.array([0.1, 0.5, 1, 1]), rtol=1e-9)
+
+
+def test_gaps_are_those_of_all_rows_at_the_values_last_seen() -> None:
+    rng = np.random.default_rng(0)
+    data, _ = rows_of(np.arange(60) % 3)
+    contrast = bind("eod", data, training=True)
+    seen = seen_module.SeenGaps(contrast, 2)
+    table, known = np.zeros((60, 2)), np.zeros(60, bool)
+    for rows in (np.arange(30), np.arange(20, 60), np.arange(0, 60, 2), np.arange(7)):
+        values = rng.normal(size=(len(rows), 2))
+        gaps = seen.take(rows, values, table[rows], ~known[rows])
+        table[rows], known[rows] = values, True
+        for j, (a, b) in enumerate(zip(contrast.pairs.a, contrast.pairs.b, strict=True)):
+            means = []
+            for cell in (a, b):
+                here = [row for row in range(60) if known[row] and contrast.cells[cell, row] > 0]
+                means.append(table[here].mean(axis=0))
+            np.testing.assert_allclose(gaps[j], means[0] - means[1], rtol=0, atol=1e-12)
+        slope = rng.normal(size=gaps.shape)
+        np.testing.assert_allclose(seen.pull_back(slope), contrast.pull_back(slope)[rows], rtol=0, atol=1e-12)
+
+
+def test_a_group_that_no_batch_has_shown_has_no_gap() -> None:
+    data, values = rows_of(np.repeat([0, 1], 30))
+    seen = seen_module.SeenGaps(bind("dp", data, training=True), 2)
+    first = seen.take(np.arange(30), values[:30], np.zeros((30, 2)), np.ones(30, bool))
+    np.testing.assert_array_equal(first, 0)
+    second = seen.take(np.arange(30, 60), values[30:], np.zeros((30, 2)), np.ones(30, bool))
+    np.testing.assert_allclose(second[0], values[:30].mean(axis=0) - values[30:].mean(axis=0), rtol=0, atol=1e-12)
+
+
+def test_gaps_within_queries_are_the_batchs_own() -> None:
+    data, values = rows_of(np.arange(60) % 2)
+    cells = Cells.of("dp", data)
+    gaps = seen_module.QueryGaps(cells, data.query_of_row)
+    rows = np.arange(12, 36)
+    found = gaps.take(rows, values[rows])
+    expected = [
+        values[q * 6 : q * 6 + 6 : 2].mean(axis=0) - values[q * 6 + 1 : q * 6 + 6 : 2].mean(axis=0) for q in range(2, 6)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_a_gap_that_swings_is_pulled_less_until_it_rests() -> None:
+    data, _ = rows_of(np.arange(60) % 2)
+    way = pull_module.Way(seen_module.SeenGaps(bind("dp", data, training=True), 1), 1.0)
+    rows, last, sizes = np.arange(60), np.zeros((60, 1)), []
+    for sign in (1, -1, 1, 1, 1):
+        values = sign * np.where(rows % 2, -1.0, 1.0)[:, None]
+        way.go_to((rows, values, last, np.full(60, not sizes)), np.array([0.1]), np.array([1.0]))
+        last = values
+        sizes.append(np.abs(way.slope).sum())
+    shares = np.array(sizes) / sizes[0]
+    release = pull_module.RELEASE
+    np.testing.assert_allclose(shares, [1, 0.5, 0.25, 0.25 * release, 0.25 * release**2], rtol=1e-9)
 
 
 def test_groups_are_told_by_features_and_not_by_the_rows_own_query() -> None:

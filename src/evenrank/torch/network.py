@@ -276,9 +276,7 @@ def train(
                 leaf = scores.detach().requires_grad_()
                 slope = slope_of(loss(leaf, relevance.to(device), group, qid, sample_weight=weight), leaf)
                 if pull is not None:
-                    slope = slope + strength * pull(
-                        slope, leaf, rows, relevance=relevance, qid=qid, sample_weight=weight
-                    )
+                    slope = slope + strength * pull(slope, leaf, rows)
                 optimizer.zero_grad()
                 scores.backward(slope)
                 optimizer.step()

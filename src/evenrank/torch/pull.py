@@ -2,82 +2,165 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.group_chances import BINS, LEAF_ROWS, LEAVES, RATE, RIDGE, TREES, group_chances
+from evenrank.contrasts import TINY
 from evenrank.data import RankingData
 from evenrank.extras import require
-from evenrank.targets import LossScale, made_up
+from evenrank.notions import Cells, NotionLike
+from evenrank.targets import LossScale, bind_target, made_up
 from evenrank.torch.losses import Tensor
+from evenrank.torch.seen import QueryGaps, SeenGaps
 
 torch: Any = require("torch")
 # How strongly a strength of 1 pulls in the two ways, beside the loss; see `evenrank.boosting.pull`.
 KNOWN, OWN = 0.4, 0.5
+# A gap that was carried beyond 0 has half of its strength left, which is let go slowly: Adam goes on for some ten
+# batches in a direction once taken, so swings are twenty apart, and in that time the strength must not double again.
+# Gaps within this share of the smoothing at a strength of 1 are noise, not a swing.
+HALVED, RELEASE, SWING = 0.5, 1.02, 0.2
+# The first batches belong to the loss. Adam's sizes remember a thousand: what swings here shortens all later steps.
+WARM_UP = 10
 
 
-class BatchPull:
-    """The slope of c·α·Γ in the scores for α = 1, with c the loss's pull over the term's (see `LossScale`).
+class Way:
+    """One way in which rows are pulled: along some gaps, by the size of these gaps.
 
     Parameters
     ----------
-    make : Callable
-        Makes a `FairnessLoss` and the same without smoothing, whose gradient is the pull at full slope.
-    group : ndarray
-        The groups of all rows, (n,), -1 for an unknown one.
+    gaps : SeenGaps or QueryGaps
+        Of all rows, or within queries.
+    times : float
+        How strongly, at a strength of 1, beside the loss.
+
+    Attributes
+    ----------
+    scale : LossScale
+        c so far.
+    full, slope : ndarray
+        In this batch, in the values, (b, models): the slope of the gaps' size, and that of its smooth form.
+    """
+
+    def __init__(self, gaps: SeenGaps | QueryGaps, times: float) -> None:
+        self.gaps, self.times, self.scale = gaps, times, LossScale()
+        self._share: Any = 1.0
+        self._last: NDArray[Any] | None = None
+
+    def go_to(self, batch: tuple[Any, ...], unit: NDArray[Any], alphas: NDArray[Any]) -> None:
+        """Take in a batch.
+
+        Parameters
+        ----------
+        batch : tuple
+            What `SeenGaps.take` takes.
+        unit, alphas : ndarray
+            The smoothing at a strength of 1, and the strengths, (models,).
+        """
+        gaps = self.gaps.take(*batch)
+        if isinstance(self.gaps, SeenGaps):
+            self._steady(gaps, unit)
+        size, slope = np.abs(gaps), self.gaps.pairs.slope(gaps)
+        self.full = self.gaps.pull_back(slope)
+        self.slope = self.gaps.pull_back(slope * self._share * size / np.maximum(np.hypot(gaps, alphas * unit), TINY))
+
+    def _steady(self, gaps: NDArray[Any], unit: NDArray[Any]) -> None:
+        """Less of the strength where a gap went to the other side of 0, more of it elsewhere."""
+        if self._last is not None:
+            swung = (gaps * self._last < 0) & (np.abs(gaps) > SWING * unit)
+            self._share = np.where(swung, HALVED * self._share, np.minimum(1.0, RELEASE * self._share))
+        self._last = gaps
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a network's fairness term evens out: the parameters of `FairNeuralRanker` of these names."""
+
+    notion: NotionLike = "equal_opportunity"
+    scope: str = "amortized"
+    target: str = "topk"
+    k: int = 5
+    smoothing: float = 0.2
+    momentum: float | None = None
+
+
+class BatchPull:
+    """The slope of c·α·Γ in the scores over α, with c the loss's pull over the term's (see `LossScale`).
+
+    Parameters
+    ----------
+    term : Term
+        What is evened out.
+    data : RankingData
+        All training rows.
+    alphas : ndarray
+        The strengths, (models,), for the smoothing.
     chances : ndarray, optional
         What features tell of the groups on other queries, (n, groups). Rows are pulled along these above all, so that
         the network learns what holds on other queries too, and a little along the groups themselves.
-    strata : ndarray, optional
-        (strata, n): the rows' masks of a notion of the user's own.
     """
 
     def __init__(
-        self,
-        make: Callable[[], tuple[Any, Any]],
-        group: NDArray[Any],
-        chances: NDArray[Any] | None = None,
-        strata: NDArray[np.bool_] | None = None,
+        self, term: Term, data: RankingData, alphas: NDArray[np.float64], chances: NDArray[Any] | None = None
     ) -> None:
-        along = [group.astype(np.int64)] if chances is None else [group.astype(np.int64), chances]
+        own = Cells.of(term.notion, data)
+        cells = [own] if chances is None else [own, replace(own, membership=chances)]
         times = [1.0] if chances is None else [OWN, KNOWN]
-        self.strata = strata
-        self.ways = [(torch.tensor(g), *make(), t, LossScale()) for g, t in zip(along, times, strict=True)]
+        self.term, self.alphas, self.batches = term, alphas, 0
+        self._query = data.query_of_row
+        # The value of each row when it was last seen, and whether it was.
+        self._last = np.zeros((data.n_rows, len(alphas)), np.float32)
+        self._seen = np.zeros(data.n_rows, bool)
+        gaps: list[SeenGaps | QueryGaps]
+        if term.scope == "per_query":
+            gaps = [QueryGaps(each, self._query) for each in cells]
+        else:
+            contrasts = [each.contrast() for each in cells]
+            for contrast in contrasts[1:]:
+                contrast.pairs = contrasts[0].pairs
+            gaps = [SeenGaps(contrast, len(alphas), term.momentum) for contrast in contrasts]
+        self.ways = [Way(each, t) for each, t in zip(gaps, times, strict=True)]
 
-    def __call__(self, loss_slope: Tensor, leaf: Tensor, rows: Any, **columns: Any) -> Tensor:
+    def __call__(self, loss_slope: Tensor, scores: Tensor, rows: Any) -> Tensor:
         """Give the slope of a batch.
 
         Parameters
         ----------
         loss_slope : Tensor
-            The loss's own, (n, models).
-        leaf : Tensor
-            The scores, (n, models), of which slopes can be taken.
-        rows : ndarray
-            The numbers of the batch's rows.
-        **columns : Any
-            Relevance, queries and weights of the batch, by the names that `FairnessLoss` has for them.
+            The loss's own, (b, models).
+        scores : Tensor
+            (b, models).
+        rows : array-like
+            The numbers of the batch's rows, in which those of a query follow each other.
 
         Returns
         -------
         Tensor
-            (n, models).
+            (b, models).
         """
-        masks = None if self.strata is None else self.strata[:, rows]
-        loss, own = _size(loss_slope), None
-        total = torch.zeros_like(leaf)
-        for group, smooth, sharp, times, scale in self.ways:
-            pull, full = (
-                slope_of(term(leaf, group=group[rows], strata=masks, **columns), leaf) for term in (smooth, sharp)
-            )
-            size = _size(full)
+        rows, numbers = np.asarray(rows), scores.detach().cpu().numpy().astype(np.float64)
+        if not np.isfinite(numbers).all():
+            return torch.full_like(scores, torch.nan)  # a step that overflowed: the loss is NaN too
+        query = self._query[rows]
+        bounds = np.concatenate([[0], np.flatnonzero(np.diff(query)) + 1, [len(query)]])
+        value, pull_back = bind_target(self.term.target, bounds, k=self.term.k).at(numbers)
+        value = value.astype(np.float32)  # as it is kept, so that sums of differences stay sums of values
+        batch = rows, value.astype(np.float64), self._last[rows], ~self._seen[rows]
+        self._last[rows], self._seen[rows] = value, True
+        unit = self.term.smoothing * value.std(axis=0, dtype=np.float64)
+        loss, own, total = _size(loss_slope.cpu().numpy()), None, np.zeros_like(numbers)
+        for way in self.ways:
+            way.go_to(batch, unit, self.alphas)
+            size = _size(pull_back(way.full))
             own = size if own is None else own
-            c = scale.update_sums(loss, made_up(own, size))
-            total += torch.as_tensor(times * c).to(pull) * pull
-        return total
+            c = way.scale.update_sums(loss, made_up(own, size))
+            total += way.times * c * pull_back(way.slope)
+        self.batches += 1
+        return torch.as_tensor(min(1.0, self.batches / WARM_UP) * total).to(scores)
 
 
 def slope_of(values: Tensor, leaf: Tensor) -> Tensor:
@@ -85,8 +168,8 @@ def slope_of(values: Tensor, leaf: Tensor) -> Tensor:
     return torch.autograd.grad(values.sum(), leaf)[0]
 
 
-def _size(slope: Tensor) -> NDArray[np.float64]:
-    return np.asarray(np.abs(slope.cpu().numpy()).sum(axis=0, dtype=np.float64))
+def _size(slope: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(np.abs(slope).sum(axis=0, dtype=np.float64))
 
 
 def told_groups(data: RankingData) -> NDArray[np.float64]:

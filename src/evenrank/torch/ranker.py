@@ -14,7 +14,6 @@ from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
 from evenrank.linear.strengths import strength_grid
-from evenrank.notions import NOTIONS, Cells, as_notion
 from evenrank.progress import bar
 from evenrank.quiet import first_line
 from evenrank.rankers import model_file
@@ -24,10 +23,9 @@ from evenrank.rankers.search import weakest_within
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import top_violation
 from evenrank.targets import STRONGEST
-from evenrank.torch.fairness import FairnessLoss
 from evenrank.torch.losses import LOSSES, LogisticLoss
 from evenrank.torch.network import Networks, decode, encode, train
-from evenrank.torch.pull import BatchPull, told_groups
+from evenrank.torch.pull import BatchPull, Term, told_groups
 
 torch: Any = require("torch")
 
@@ -53,10 +51,12 @@ class FairNeuralRanker(BaseRanker):
     loss : str
         "listnet", "ranknet", "squared" or "logistic".
     smoothing : float
-        √(gap² + ε²) − ε stands for |gap|, with ε = smoothing · alpha, so that the slope near 0 is the same at every
-        strength. With 0, that is |gap| itself, the loss hardly counts in Adam's steps at large strengths.
+        √(gap² + ε²) − ε stands for |gap|, with ε = smoothing · alpha · spread of the target over rows, so that the
+        slope near 0 is the same at every strength. With 0, that is |gap| itself, the loss hardly counts in Adam's steps
+        at large strengths.
     momentum : float, optional
-        The weight of earlier batches in the gap, see `FairnessLoss`; None takes each batch alone.
+        The weight of earlier batches in the gap, see `FairnessLoss`; None takes the gap of all rows, each with the
+        value it had when it was last in a batch.
     epochs : int, optional
         Passes over the rows; None is 10, or the number that makes 100 batches.
     batch_queries : int
@@ -109,7 +109,7 @@ class FairNeuralRanker(BaseRanker):
         max_violation: float | None = None,
         hidden: Sequence[int] = (64, 32),
         loss: str = "listnet",
-        smoothing: float = 0.05,
+        smoothing: float = 0.2,
         momentum: float | None = None,
         epochs: int | None = None,
         batch_queries: int = 100,
@@ -279,7 +279,8 @@ class FairNeuralRanker(BaseRanker):
         pull = None
         if alphas.any():
             known = told_groups(data) if chances is None else chances
-            pull = BatchPull(lambda: self._terms(alphas, threshold), data.group, known, self._own_strata(data))
+            term = Term(self.notion, self.scope, self.target, self.k, self.smoothing, self.momentum)
+            pull = BatchPull(term, data, alphas, known)
         taken = train(
             networks,
             data,
@@ -294,20 +295,6 @@ class FairNeuralRanker(BaseRanker):
             progress=progress,
         )
         return networks, taken
-
-    def _terms(self, alphas: NDArray[np.float64], threshold: float) -> tuple[FairnessLoss, FairnessLoss]:
-        """The term, and the same without smoothing."""
-        options: Any = {"k": self.k, "relevance_threshold": threshold, "momentum": self.momentum}
-        smooth, sharp = (
-            FairnessLoss(self.notion, self.scope, self.target, smoothing=smoothing, **options)
-            for smoothing in (self.smoothing * alphas, 0.0)
-        )
-        return smooth, sharp
-
-    def _own_strata(self, data: RankingData) -> NDArray[np.bool_] | None:
-        """The masks, on all rows, of a notion of the user's own, which may look at features that a batch lacks."""
-        notion = as_notion(self.notion)
-        return None if NOTIONS.get(notion.name) is notion else Cells.of(notion, data).strata
 
 
 def _device(name: str | None) -> Any:
