@@ -25,6 +25,8 @@ USED = {
         "_process_params": "overridden, so that our parameters never reach the library",
         "_Booster": "the trees: counted, and put in place when a model file is read or the loss is named",
         "_best_iteration": "the number of trees to use",
+        "_best_score": "what the evaluation sets had with that number of trees",
+        "_evals_result": "what the evaluation sets had in every round",
         "_n_features": "a ranker read from a file knows its number of features",
         "_n_features_in": "the same, as scikit-learn asks for it",
         "_fitted_with_feature_names": "a ranker read from a file was not fitted on a frame",
