@@ -298,10 +298,10 @@ class PooledContrast(Contrast):
         if len(self.pairs.a) == 1 == values.ndim:
             # A gap beyond the rounding of the largest value over all rows, as in most batches, needs no closer look.
             means = self.means(values)
-            gaps: NDArray[Any] = means[self.pairs.a] - means[self.pairs.b]
+            gap = means.item(self.pairs.a.item()) - means.item(self.pairs.b.item())
             largest = max(float(np.maximum.reduce(values)), -float(np.minimum.reduce(values)))
-            if abs(gaps.item()) > float(rounding(len(values))) * largest:
-                return gaps
+            if abs(gap) > float(rounding(len(values))) * largest:
+                return np.array([gap])
         self.rounding = rounding(self._counts)
         return super().gaps(values)
 

@@ -224,12 +224,13 @@ def group_rows(query: NDArray[Any]) -> tuple[NDArray[np.int64] | None, NDArray[n
     ids : ndarray
         The queries' ids, (q,).
     """
-    changes = np.flatnonzero(query[1:] != query[:-1])
+    changes = (query[1:] != query[:-1]).nonzero()[0]
     bounds = np.empty(len(changes) + 2, np.int64)
-    bounds[0], bounds[1:-1], bounds[-1] = 0, changes + 1, len(query)
+    bounds[0], bounds[-1] = 0, len(query)
+    np.add(changes, 1, out=bounds[1:-1])
     run_ids = query[bounds[:-1]]
     numbers = run_ids.dtype.kind in "iu"
-    if numbers and bool((run_ids[1:] > run_ids[:-1]).all()):
+    if numbers and bool(np.logical_and.reduce(run_ids[1:] > run_ids[:-1])):
         return None, bounds, run_ids
     different = len(np.unique(run_ids) if numbers else set(run_ids.tolist()))
     if different == len(run_ids):

@@ -69,7 +69,7 @@ def logistic_value(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any
 def sigmoid(scores: NDArray[Any]) -> NDArray[Any]:
     """Compute 1 / (1 + e⁻ˢ) without overflow."""
     small = np.exp(-np.abs(scores))
-    return np.asarray(np.where(scores >= 0, 1, small) / (1 + small))
+    return np.asarray(np.maximum(small, scores >= 0) / (1 + small))  # a choice by rows takes five times as long
 
 
 def logistic_gradient(scores: NDArray[Any], relevance: NDArray[Any]) -> NDArray[Any]:

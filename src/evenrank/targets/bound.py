@@ -67,8 +67,10 @@ def _sigmoid_and_slope(scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]
     small = np.abs(scores)
     np.exp(np.negative(small, out=small), out=small)
     larger = 1 / (1 + small)  # the sigmoid of the score's size
+    value = np.maximum(small, scores >= 0)  # which chooses 1 or the exponential for less than np.where takes
+    value *= larger
     small *= larger
-    return np.where(scores >= 0, larger, small), np.multiply(larger, small, out=larger)
+    return value, np.multiply(larger, small, out=larger)
 
 
 class Rowwise(BoundTarget):

@@ -30,7 +30,12 @@ class Listwise(BoundTarget):
         lengths = query_ptr[1:] - query_ptr[:-1]
         self._blocks: list[tuple[int, Any]] = []
         self._size = 0
-        same = len(lengths) > 0 and bool((lengths == lengths[0]).all())  # as in most batches, which are many
+        same = len(lengths) > 0 and bool(np.logical_and.reduce(lengths == lengths[0]))
+        if same and longer_than < (first := int(lengths[0])) and len(lengths) * first <= CHUNK:
+            # One block, as in most batches, which are many: nothing needs to be put together.
+            self._size, self._whole = len(lengths) * first, first
+            self._blocks = [(first, slice(int(query_ptr[0]), int(query_ptr[-1])))]
+            return
         for length in lengths[:1].tolist() if same else np.unique(lengths).tolist():
             if length <= longer_than:
                 continue
@@ -43,8 +48,7 @@ class Listwise(BoundTarget):
                 if part[-1] - part[0] != (len(part) - 1) * length:
                     rows = (part[:, None] + np.arange(length)).ravel()
                 self._blocks.append((length, rows))
-        # The length of all lists where they are one block, as in most batches: nothing needs to be put together.
-        self._whole = self._blocks[0][0] if same and len(self._blocks) == 1 else 0
+        self._whole = 0  # the length of all lists, where they are one block
 
     def at(self, scores: NDArray[Any]) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
         if self._size * (1 if scores.ndim == 1 else scores.shape[1]) > KEPT:
@@ -119,7 +123,8 @@ def _sum(lists: Lists) -> Lists:
 
 def _products(lists: Lists, others: Lists) -> Lists:
     """The sum of each list's products, (m, 1)."""
-    return np.asarray(np.einsum("ij,ij->i", lists, others)[:, None])
+    with np.errstate(over="ignore", under="ignore"):  # who cares for such numbers looks closer, as `_centred` does
+        return _sum(lists * others)
 
 
 def _centred(lists: Lists, floor: float) -> tuple[Lists, Lists, NDArray[np.bool_] | None]:
@@ -165,35 +170,36 @@ class SoftTopK(Listwise):
         centred, spread, equal = _centred(lists, self.floor)
         cut = np.partition(centred, (-self.k - 1, -self.k), axis=1)
         last, following = cut[:, -self.k, None], cut[:, -self.k - 1, None]
-        place = (centred - (last + following) / 2) / (self.temperature * spread)
-        return place, centred, spread, equal, last, following
+        width = self.temperature * spread
+        place = centred - (last + following) / 2
+        place /= width
+        return place, centred, width, equal, last, following
 
     def _list_at(self, lists: Lists) -> tuple[Lists, Callable[[Lists], Lists]]:
-        place, centred, spread, equal, last, following = self._place(lists)
+        place, centred, width, equal, last, following = self._place(lists)
         inside, steep = sigmoid_and_slope(place)
 
         def pull_back(slope: Lists) -> Lists:
             out = slope * steep
             half = _sum(out) / 2
             drawn = _products(out, place)
-            drawn *= self.temperature / lists.shape[1]
-            drawn /= spread
+            drawn *= self.temperature**2 / lists.shape[1]
+            drawn /= width
             out -= centred * drawn
-            at, beside = centred == last, centred == following
-            if np.count_nonzero(at) == len(lists) == np.count_nonzero(beside):
-                np.subtract(out, half, out=out, where=at | beside)
+            cut = (centred >= following) & (centred <= last)
+            if np.count_nonzero(cut) == 2 * len(lists):  # the k-th item and the next one of each list, and no other
+                np.subtract(out, half, out=out, where=cut)
             else:  # scores tied at a threshold share in moving it
-                for tied in (at, beside):
+                for tied in (centred == last, centred == following):
                     out -= half / _sum(tied).astype(lists.dtype) * tied
-            out /= self.temperature * spread
+            out /= width
             return _unless(equal, 0, out)
 
         # Equal scores are in random order, where each item is in the top k with probability k / length.
         return _unless(equal, self.k / lists.shape[1], inside), pull_back
 
     def _list_steepness(self, lists: Lists) -> tuple[Lists, Lists]:
-        place, _, spread, equal, _, _ = self._place(lists)
-        width = self.temperature * spread
+        place, _, width, equal, _, _ = self._place(lists)
         first = _unless(equal, 0, sigmoid_slope(place) / width)
         return first, first * np.abs(1 - 2 * sigmoid(place)) / width
 
@@ -293,7 +299,7 @@ class _Ranks:
         self._at = np.argsort(place, axis=1, kind="stable")
         self._at += _first_places(len(lists), length)
         self.place = self.sort(place)
-        self._apart = float((self.place[:, -1] - self.place[:, 0]).max())
+        self._apart = float(np.maximum.reduce(self.place[:, -1] - self.place[:, 0]))
         self._up: Any = np.exp(self.place) if self._apart < FAR else None
         self._down: Any = None if self._up is None else 1 / self._up
         lower, upper = self.fading(None)

@@ -204,7 +204,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             raise DataError(f"sample_weight must be numbers ≥ 0; got {float(np.minimum.reduce(weight)):g}.")
         groups = max(most + 1, 2, self._memory.groups) if chances is None else chances.shape[1]
         if self.scope == "amortized" and is_named(notion):
-            return BatchRows(relevance, group, groups, self.relevance_threshold, weight, chances)
+            return BatchRows(relevance, group, groups, self.relevance_threshold, weight, least < 0, chances)
         return RankingData(
             features=np.empty((len(relevance), 0)),
             relevance=relevance,

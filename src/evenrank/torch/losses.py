@@ -146,9 +146,9 @@ def check_rows(scores: Tensor, **others: Any) -> None:
     unmasked(scores, "scores")
     if scores.ndim not in (1, 2):
         raise DataError(f"scores must have shape (n,) or (n, models); got {tuple(scores.shape)}.")
+    rows = scores.shape[:1]
     for name, values in others.items():
-        unmasked(values, name)
-        if values is not None and tuple(values.shape) != tuple(scores.shape[:1]):
+        if values is not None and unmasked(values, name).shape != rows:
             raise DataError(
                 f"{name} must have shape ({len(scores)},), one value per row of scores; got {tuple(values.shape)}."
             )
