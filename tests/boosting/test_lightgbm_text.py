@@ -106,7 +106,7 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
     "an unknown decision": (line("decision_type", "12 2 2 2"), "decision_type .* outside 0 to 11"),
     "a split by categories": (line("decision_type", "1 2 2 2"), "a split by categories it does not hold"),
     "a loop": (line("left_child", "0 -1 -2 -3"), "tree 0 reaches a node twice"),
-    "a loop that leaves out the last node": (line("right_child", "1 -3 0 -5"), "tree 0 reaches a node twice"),
+    "a loop in the place of the last node": (line("left_child", "-1 2 0 -2"), "tree 0 reaches a node twice"),
     "a child beyond": (line("left_child", "9 -1 -2 -3"), "left_child .* outside -5 to 3"),
     "a leaf beyond": (line("left_child", "-6 -1 -2 -3"), "left_child .* outside -5 to 3"),
     "a leaf that is none": (line("leaf_value", "nan 0 0 0 0"), "leaf_value .* must be 5 finite numbers"),
