@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import evenrank as er
+from evenrank.contrasts import Pairs
 from evenrank.design_columns import contrast_rows
 from evenrank.moments import Moments
 from evenrank.notions import bind
-from evenrank.statistic import statistics
+from evenrank.query_sums import Sums, Weights
+from evenrank.statistic import Statistic, statistics
 
 pytestmark = pytest.mark.numeric
 
@@ -142,3 +144,30 @@ def test_equal_lists_in_another_order_are_reported_as_no_gap() -> None:
     # Without this the lists would ask nothing.
     assert differing["exposure_gap"]
     assert differing["exposure_ratio"]
+
+
+def two_ratios(kind: str, queries: int) -> Statistic:
+    """Two ratios over so many queries, of which only the number counts here."""
+    weights = Weights.of(np.arange(2 * queries), np.ones(2 * queries), queries, 2)
+    pairs = Pairs(np.array([0]), np.array([1]), np.ones(1), np.zeros(1, np.int64), "mean", (), 1.0)
+    return Statistic("x", Sums(weights, np.zeros(2 * queries)), kind, pairs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "queries", "ratios", "is_gap"),
+    [
+        ("gap", 10, (0.1 + 0.2, 0.3), False),
+        ("gap", 10, (1e-20, 3e-20), True),  # of so small ratios that is no rounding
+        ("gap", 10, (1e3 * (1 + 1e-14), 1e3), False),
+        ("gap", 10, (0.5 * (1 + 1e-13), 0.5), True),
+        ("gap", 250_000, (0.5 * (1 + 1e-13), 0.5), False),  # so many queries may add up in so many ways
+        ("gap", 250_000, (0.5 * (1 + 1e-12), 0.5), True),
+        ("ratio", 10, (1.0, 1 - 2**-53), False),  # their logarithms are near 0, and no less rounded for that
+        ("ratio", 10, (1e-9, 1e-9 * (1 + 1e-15)), False),
+        ("ratio", 10, (1e-9, 1e-9 * (1 + 1e-12)), True),
+    ],
+)
+def test_a_gap_is_0_where_the_ratios_may_be_one(kind: str, queries: int, ratios: Any, is_gap: bool) -> None:
+    statistic = two_ratios(kind, queries)
+    for pair in (ratios, ratios[::-1]):
+        assert statistic.gaps(np.array(pair)[:, None]).any() == is_gap

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -77,10 +78,21 @@ class DuckEngine:
         return {name: _kind(str(kind)) for name, kind, *_ in described}
 
     def _run(self, sql: str) -> Any:
-        try:
-            return self._connection.execute(sql)
-        except self._duckdb.Error as error:
-            raise self._refusal(error) from None
+        return self._asked(lambda: self._connection.execute(sql))
+
+    def _asked(self, query: Callable[[], Any]) -> Any:
+        """Run a query in a thread: in this one DuckDB makes an error of its own of Ctrl-C and of what signals raise."""
+        with ThreadPoolExecutor(1) as thread:
+            answer = thread.submit(query)
+            try:
+                return answer.result()
+            except self._duckdb.Error as error:
+                raise self._refusal(error) from None
+            except BaseException:
+                while not answer.done():  # it forgets an interrupt that comes before it has begun
+                    self._connection.interrupt()
+                    wait([answer], 0.1)
+                raise
 
     def _refusal(self, error: Exception) -> DataError:
         return DataError(f"{self.title}: DuckDB cannot go on: {one_line(str(error))}")
@@ -92,10 +104,7 @@ class DuckEngine:
         return '"' + name.replace('"', '""') + '"'
 
     def fetch(self, sql: str) -> Any:
-        try:
-            return self._connection.sql(sql).to_arrow_table()
-        except self._duckdb.Error as error:
-            raise self._refusal(error) from None
+        return self._asked(lambda: self._connection.sql(sql).to_arrow_table())
 
     def view(self, name: str, sql: str) -> None:
         self._run(f"CREATE OR REPLACE TEMP VIEW {self.named(name)} AS {sql}")

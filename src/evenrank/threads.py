@@ -1,10 +1,14 @@
-"""How many threads numerical libraries take, and processes that Ctrl-C does not reach."""
+"""How many threads numerical libraries take, and processes that Ctrl-C does not reach and that end with this one."""
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -39,3 +43,48 @@ def held_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def in_processes(jobs: Iterable[Any], n_jobs: int, *, ordered: bool = False) -> Iterator[Any]:
+    """Run calls that joblib's ``delayed`` made in several processes, which begin at once.
+
+    Parameters
+    ----------
+    jobs : iterable
+        The calls.
+    n_jobs : int
+        The number of processes; -1 is one per core.
+    ordered : bool
+        Give the results in the order of the calls, not as they come.
+
+    Returns
+    -------
+    iterator
+        The results.
+    """
+    from joblib import Parallel
+
+    # Loky whatever the surroundings prefer: its workers are children of this process, as `_follow` takes for granted.
+    run = Parallel(
+        n_jobs=n_jobs,
+        backend="loky",
+        return_as="generator" if ordered else "generator_unordered",
+        initializer=_follow,
+        initargs=(os.getpid(),),
+    )
+    with held_interrupts():
+        results: Iterator[Any] = run(jobs)
+    return results
+
+
+def _follow(parent: int) -> None:
+    """End this worker soon after its parent: one that is killed cannot tell its workers to stop."""
+    if os.getpid() == parent:  # a thread
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:  # false from the start if the parent was killed while this process began
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

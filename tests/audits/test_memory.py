@@ -39,6 +39,19 @@ from evenrank.inference.family import Residuals, correlation
 clusters = np.arange(0, 10**6, 10)
 work = lambda: correlation([Residuals(clusters, np.full(len(clusters), 0.01))] * 200)
 """,
+    "rankings of many groups compared": """
+rng = np.random.default_rng(0)
+queries, group = np.repeat(np.arange(3 * 10**4), 2), rng.integers(0, 60, 6 * 10**4)
+data = er.RankingData.from_arrays(np.zeros((6 * 10**4, 0)), group % 2, group, queries)
+scores = rng.normal(size=(2, 6 * 10**4))
+work = lambda: er.compare(*scores, data, ["dp@1"])
+""",
+    "many measures of many queries": """
+queries = np.repeat(np.arange(10**5), 2)
+data = er.RankingData.from_arrays(np.zeros((2 * 10**5, 0)), np.arange(2 * 10**5) % 3 % 2, queries % 2, queries)
+scores = np.arange(2.0 * 10**5) % 7
+work = lambda: er.intervals(scores, data, [f"precision@{k}" for k in range(1, 451)], method="analytic")
+""",
     "resamples of many queries": """
 group, queries = np.tile([0, 1], 10**5), np.repeat(np.arange(10**5), 2)
 data = er.RankingData.from_arrays(np.zeros((2 * 10**5, 0)), group, group, queries)

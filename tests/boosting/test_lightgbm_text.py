@@ -29,8 +29,8 @@ def test_a_real_text_passes_byte_for_byte_and_ends_with_its_trees(name: str) -> 
 
 
 def test_the_categories_of_a_frame_are_kept() -> None:
-    text = text_of("lightgbm").replace("pandas_categorical:null", 'pandas_categorical:[["x", "ü"], [3, 4]]')
-    assert checked_text(text, 3).endswith('\npandas_categorical:[["x", "\\u00fc"], [3, 4]]\n')
+    text = text_of("lightgbm").replace("pandas_categorical:null", 'pandas_categorical:[["x", "ü"], [3, 0.5, null]]')
+    assert checked_text(text, 3).endswith('\npandas_categorical:[["x", "\\u00fc"], [3, 0.5, null]]\n')
 
 
 def test_nothing_of_the_parameters_is_kept() -> None:
@@ -73,6 +73,16 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
         "objective 'multiclass num_class:3' is not one of a ranker's",
     ),
     "names missing": (line("feature_names", "a b"), "feature_names must be 3 names"),
+    "a name that is empty": (line("feature_names", "a  b"), "feature_names must be 3 names"),
+    "a name with a control character": (line("feature_names", "a b c\x01"), "feature_names must be 3 names"),
+    "a direction that is none": (
+        replaced("feature_infos=", "monotone_constraints=1 0 2\nfeature_infos="),
+        "monotone_constraints .* outside -1 to 1",
+    ),
+    "directions missing": (
+        replaced("feature_infos=", "monotone_constraints=1 0\nfeature_infos="),
+        "monotone_constraints .* must be 3 whole numbers",
+    ),
     "ranges missing": (line("feature_infos", "none none"), "feature_infos must be 3 ranges"),
     "ranges of nonsense": (line("feature_infos", "none none x"), "feature_infos must be 3 ranges"),
     "sizes too small": (replaced("tree_sizes=", "tree_sizes=1 ", sizes=False), "tree_sizes gives tree 0 1 bytes"),
@@ -96,11 +106,13 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
     "an unknown decision": (line("decision_type", "12 2 2 2"), "decision_type .* outside 0 to 11"),
     "a split by categories": (line("decision_type", "1 2 2 2"), "a split by categories it does not hold"),
     "a loop": (line("left_child", "0 -1 -2 -3"), "tree 0 reaches a node twice"),
+    "a loop in the place of the last node": (line("left_child", "-1 2 0 -2"), "tree 0 reaches a node twice"),
     "a child beyond": (line("left_child", "9 -1 -2 -3"), "left_child .* outside -5 to 3"),
     "a leaf beyond": (line("left_child", "-6 -1 -2 -3"), "left_child .* outside -5 to 3"),
     "a leaf that is none": (line("leaf_value", "nan 0 0 0 0"), "leaf_value .* must be 5 finite numbers"),
     "leaves missing": (line("leaf_value", "0 0 0 0"), "leaf_value .* must be 5 finite numbers"),
     "weights missing": (line("leaf_weight", ""), "leaf_weight .* must be 5 finite numbers"),
+    "counts missing": (line("leaf_count", ""), "leaf_count .* must be 5 whole numbers"),
     "linear without weights": (line("is_linear", "1"), "must give leaf_const"),
     "an end of line of another kind": (replaced("num_cat=0\n", "num_cat=0\r\n"), "num_cat"),
     "a line too many": (replaced("shrinkage=", "extra=1\nshrinkage="), "must give shrinkage"),
@@ -110,6 +122,14 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
         replaced("categorical:null", 'categorical:{"a": 1}'),
         "lists of labels",
     ),
+    "categories of a frame that are a number": (replaced("categorical:null", "categorical:5"), "lists of labels"),
+    "categories of a frame that are an empty object": (
+        replaced("categorical:null", "categorical:{}"),
+        "lists of labels",
+    ),
+    "categories of a column that are a text": (replaced("categorical:null", 'categorical:["ab"]'), "lists of labels"),
+    "categories of a column that are a number": (replaced("categorical:null", "categorical:[5]"), "lists of labels"),
+    "categories that are objects": (replaced("categorical:null", 'categorical:[[{"a": 1}]]'), "lists of labels"),
 }
 
 
@@ -117,6 +137,30 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
 def test_what_would_mislead_lightgbm_is_told(damage: Callable[[str], str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         checked_text(damage(text_of("lightgbm")), 3)
+
+
+def test_a_text_cut_at_any_line_is_told() -> None:
+    lines = text_of("lightgbm").split("\n")
+    for count in range(lines.index("end of trees")):
+        with pytest.raises(Damaged, match=r"^line [0-9]+ must |^tree_sizes gives "):
+            checked_text("\n".join(lines[:count]), 3)
+
+
+def test_directions_and_trees_that_are_averaged_pass() -> None:
+    text = text_of("lightgbm").replace("feature_infos=", "monotone_constraints=1 0 -1\nfeature_infos=")
+    averaged = text.replace("feature_names=", "average_output\nfeature_names=")
+    for given, average in ((text, False), (averaged, True)):
+        assert checked_text(given, 3).startswith(given.partition("end of trees")[0])
+        assert read_text(given).average == average
+
+
+@pytest.mark.parametrize("threshold", ["2", "-1", "0.5", "1e+300"])
+def test_a_split_names_one_of_the_sets_of_categories(threshold: str) -> None:
+    text = text_of("lightgbm_categorical")
+    damaged = with_sizes(text.replace("989 0 1 0.17", f"989 {threshold} 1 0.17", 1))
+    assert damaged != text
+    with pytest.raises(Damaged, match="tree 0 has a split by categories it does not hold"):
+        checked_text(damaged, 3)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +235,45 @@ end of trees
 """  # noqa: W291
 
 
+ONE_LEAF = (
+    LINEAR_TREE[: LINEAR_TREE.index("num_leaves")]
+    + """num_leaves=1
+num_cat=0
+split_feature=
+split_gain=
+threshold=
+decision_type=
+left_child=
+right_child=
+leaf_value=0.5
+leaf_weight=
+leaf_count=
+internal_value=
+internal_weight=
+internal_count=
+is_linear=0
+shrinkage=1
+
+
+end of trees
+"""
+)
+
+
+@pytest.mark.parametrize(("weight", "count"), [("", ""), ("2.5", "7"), ("", "7"), ("2.5", "")])
+def test_a_tree_may_be_one_leaf(weight: str, count: str) -> None:
+    text = with_sizes(ONE_LEAF.replace("weight=\nleaf_count=", f"weight={weight}\nleaf_count={count}"))
+    assert checked_text(text, 2).startswith(text)
+    (tree,) = read_text(text).trees
+    assert (tree.left.tolist(), tree.right.tolist(), tree.value.tolist()) == ([-1], [-1], [0.5])
+
+
+@pytest.mark.parametrize(("key", "extra"), [("leaf_weight", "1 2"), ("leaf_count", "1 2"), ("threshold", "1")])
+def test_one_leaf_has_nothing_of_more(key: str, extra: str) -> None:
+    with pytest.raises(Damaged, match=f"{key} .* must be"):
+        checked_text(with_sizes(ONE_LEAF.replace(f"{key}=", f"{key}={extra}")), 2)
+
+
 @pytest.mark.parametrize("tiny", ["1e-320", "-1e-310", "1e-400", "0.0000000001e-300"])
 @pytest.mark.parametrize(
     ("good", "bad"), [("leaf_const=0 1e-300", "leaf_const=0 {}"), ("leaf_coeff=2.5e-308 ", "leaf_coeff={} ")]
@@ -211,6 +294,7 @@ def test_numbers_that_end_the_process_in_linear_leaves_are_refused(good: str, ba
         ("leaf_features=0  1  ", "leaf_features=0  2  ", "tree 0 has a leaf with a feature outside the 2"),
         ("leaf_features=0  1  ", "leaf_features=-1  1  ", "tree 0 has a leaf with a feature outside the 2"),
         ("leaf_coeff=2.5e-308  -0  ", "leaf_coeff=1  ", "leaf_coeff of tree 0 must be 2 numbers, leaf by leaf"),
+        ("leaf_coeff=2.5e-308  -0  ", "leaf_coeff=1    ", "leaf_coeff of tree 0 must be 2 numbers, leaf by leaf"),
         ("leaf_coeff=2.5e-308  -0  ", "leaf_coeff=1  nan  ", "leaf_coeff of tree 0 must be 2 numbers, leaf by leaf"),
         ("leaf_coeff=2.5e-308  -0  ", "leaf_coeff=1  1e+999  ", "leaf_coeff of tree 0 must be finite"),
         ("num_features=1 1", "num_features=1 3", "num_features .* outside 0 to 2"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evenrank.boosting.trees import Damaged
-from evenrank.boosting.xgboost_json import checked_model, read_model
+from evenrank.boosting.xgboost_json import FLOATS, WHOLES, checked_model, read_model
 from model_files_v1 import FOLDER
 
 MODELS = ["xgboost", "xgboost_dart", "xgboost_categorical"]
@@ -85,10 +85,19 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "ti. and tj- are missing",
     ),
     "names missing": (learner("feature_names", ["a"]), "feature_names must be 3 texts or none"),
+    "names that are one text": (learner("feature_names", "abc"), "feature_names must be 3 texts or none"),
+    "names that are a number": (learner("feature_names", 3), "feature_names must be 3 texts or none"),
+    "names that are numbers": (learner("feature_names", [1, 2, 3]), "feature_names must be 3 texts or none"),
+    "a name with a control character": (
+        learner("feature_names", ["a", "b", "c\x01"]),
+        "feature_names must be 3 texts or none",
+    ),
     "names twice": (learner("feature_names", ["a", "a", "b"]), "feature_names has a name twice"),
     "types unknown": (learner("feature_types", ["q", "q", "z"]), "feature_types must be of"),
     "a round beyond": (learner("attributes", {"best_iteration": "4"}), "best_iteration must be below 4"),
     "a round of letters": (learner("attributes", {"best_iteration": "abc"}), "best_iteration must be below 4"),
+    "attributes that are a list": (learner("attributes", ["a"]), "attributes must be texts"),
+    "attributes that are a text": (learner("attributes", ""), "attributes must be texts"),
     "attributes of numbers": (learner("attributes", {"a": 1}), "attributes must be texts"),
     "an unknown booster": (learner("gradient_booster", {"name": "forest"}), "gbtree, dart or gblinear; got 'forest'"),
     "dart in dart": (
@@ -103,6 +112,11 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "several targets": (param("num_target", "2"), "num_target must be '1'"),
     "more features": (param("num_feature", "4294967295"), "num_feature must be '3'"),
     "a base of letters": (param("base_score", "[x]"), "base_score must be a finite number"),
+    "a base that is a number": (param("base_score", 0.5), "base_score must be a finite number"),
+    "a base that is a list": (param("base_score", ["0.5"]), "base_score must be a finite number"),
+    "a base with one bracket": (param("base_score", "[0.5"), "base_score must be a finite number"),
+    "a base with the other bracket": (param("base_score", "x0.5]"), "base_score must be a finite number"),
+    "a base with a bracket and a letter": (param("base_score", "[0.5x"), "base_score must be a finite number"),
     "a base beyond": (param("base_score", "[1E39]"), "base_score must be a finite number"),
     "trees of another number": (
         forest("gbtree_model_param", {"num_parallel_tree": "1", "num_trees": "2147483647"}),
@@ -116,8 +130,19 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "groups of trees missing": (forest("tree_info", [0]), "tree_info must have 4 entries; it has 1"),
     "rounds beyond": (forest("iteration_indptr", [0, 1, 2, 3, 99]), "iteration_indptr must be from 0 to 4"),
     "rounds that go back": (forest("iteration_indptr", [0, 3, 1, 4]), "iteration_indptr must ascend from 0 to 4"),
+    "rounds that begin late": (forest("iteration_indptr", [1, 2, 3, 4]), "iteration_indptr must ascend from 0 to 4"),
+    "rounds that end early": (forest("iteration_indptr", [0, 1, 2, 3]), "iteration_indptr must ascend from 0 to 4"),
+    "rounds of no trees": (forest("iteration_indptr", [0, 0, 2, 4]), "iteration_indptr must ascend from 0 to 4"),
+    "rounds in rounds": (forest("iteration_indptr", [[0], [4]]), "iteration_indptr must be numbers"),
     "no rounds": (forest("iteration_indptr", []), "iteration_indptr must ascend"),
     "an id of another": (tree("id", 1), "tree 0 has the id 1"),
+    "an id that is a truth": (tree("id", False), "tree 0 has the id False"),
+    "no nodes": (
+        lambda model: [
+            change(model) for change in (tree_param("num_nodes", "0"), *(tree(key, []) for key in (*FLOATS, *WHOLES)))
+        ],
+        "tree 0 must have 0 nodes",
+    ),
     "nodes of another number": (
         tree("tree_param", {"num_deleted": "0", "num_feature": "3", "num_nodes": "999999", "size_leaf_vector": "1"}),
         "tree 0 must have .* nodes; got '999999'",
@@ -126,6 +151,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a feature beyond": (tree("split_indices", (0, 3)), "tree 0 splits a feature outside the 3"),
     "a feature of 400 digits": (tree("split_indices", (0, 10**399)), "a whole number has 400 digits"),
     "a child beyond": (tree("left_children", (0, 10**6)), "tree 0 has a child outside"),
+    "a child just beyond": (tree("left_children", (0, 15)), "tree 0 has a child outside its 15 nodes"),
     "a child below": (tree("left_children", (0, -2)), "tree 0 has a child outside"),
     "a loop": (tree("left_children", (1, 0)), "tree 0 reaches a node twice"),
     "a shared child": (tree("left_children", (0, 2)), "tree 0 reaches a node twice"),
@@ -146,6 +172,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "categories without sets": (tree("split_type", (0, 1)), "categories_nodes of tree 0 must be those of split_type"),
     "base that is neither": (param("boost_from_average", "2"), "boost_from_average must be '0' or '1'"),
     "settings of several words": (settings(lambdarank_unbiased="0 1"), "settings in one word each"),
+    "a setting's name of several words": (settings(**{"a b": "0"}), "settings in one word each"),
     "settings of numbers": (settings(lambdarank_unbiased=0), "settings in one word each"),
     "settings that are a list": (
         learner("objective", {"name": "rank:ndcg", "lambdarank_param": ["a"]}),
@@ -196,6 +223,68 @@ def test_what_would_mislead_xgboost_is_told(damage: Callable[[dict[str, Any]], A
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: (
+            settings(lambdarank_unbiased="1")(model),
+            biases(**{"ti+": [1.0, 0.5], "tj-": [1.0, 0.25]})(model),
+        ),
+        lambda model: (
+            forest("gbtree_model_param", {"num_parallel_tree": "4", "num_trees": "4"})(model),
+            forest("iteration_indptr", [0, 4])(model),
+        ),
+        param("base_score", "-1.5e-3"),
+        param("base_score", "3.4028235E38"),
+    ],
+    ids=["bias lists", "parallel trees", "a base without brackets", "the largest base"],
+)
+def test_what_xgboost_writes_passes(change: Callable[[dict[str, Any]], Any]) -> None:
+    model = model_of("xgboost")
+    change(model)
+    assert json.loads(checked_model(json.dumps(model), 3)) == model
+
+
+def test_the_best_round_says_which_trees_count() -> None:
+    model = model_of("xgboost")
+    for best in range(4):
+        learner("attributes", {"best_iteration": str(best)})(model)
+        assert json.loads(checked_model(json.dumps(model), 3)) == model
+        stored = read_model(json.dumps(model))
+        assert (len(stored.trees), stored.left_out) == (best + 1, 3 - best)
+
+
+def with_a_deleted_node(**values: Any) -> dict[str, Any]:
+    """The model with one more node in its first tree, as XGBoost leaves those that pruning took away."""
+    model = model_of("xgboost")
+    first = model["learner"]["gradient_booster"]["model"]["trees"][0]
+    node = {"left_children": -1, "right_children": -1, "parents": 3, "split_indices": 2**31 - 1, "default_left": 1}
+    for key in (*FLOATS, *WHOLES):
+        first[key].append((node | values).get(key, 0))
+    first["tree_param"] |= {"num_nodes": str(len(first["parents"])), "num_deleted": "1"}
+    return model
+
+
+def test_a_node_that_pruning_took_away_passes() -> None:
+    model = with_a_deleted_node()
+    assert json.loads(checked_model(json.dumps(model), 3)) == model
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"split_indices": 0}, "tree 0 has nodes that nothing leads to"),
+        ({"default_left": 0}, "tree 0 has nodes that nothing leads to"),
+        ({"left_children": 7, "right_children": 8}, "tree 0 has nodes that nothing leads to"),
+        ({"parents": -1}, "tree 0 has a parent outside its nodes"),
+        ({"parents": 16}, "tree 0 has a parent outside its nodes"),
+    ],
+)
+def test_a_node_that_nothing_leads_to_is_marked_and_leads_nowhere(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(Damaged, match=message):
+        checked_model(json.dumps(with_a_deleted_node(**values)), 3)
+
+
+@pytest.mark.parametrize(
     ("key", "value", "message"),
     [
         ("categories_nodes", [0], "categories_nodes of tree 0"),
@@ -225,6 +314,16 @@ def test_few_words_do_not_ask_for_much_memory() -> None:
     forest_model["tree_info"] = [0] * 40
     forest_model["iteration_indptr"] = list(range(41))
     with pytest.raises(Damaged, match="take more than 1073741824 bits"):
+        checked_model(json.dumps(model), 3)
+
+
+def test_there_are_no_more_sets_of_categories_than_splits_by_them() -> None:
+    model = model_of("xgboost_categorical")
+    first = model["learner"]["gradient_booster"]["model"]["trees"][0]
+    first["categories_sizes"].append(1)
+    first["categories_segments"].append(len(first["categories"]))
+    first["categories"].append(0)
+    with pytest.raises(Damaged, match="categories_sizes of tree 0 must be one per node"):
         checked_model(json.dumps(model), 3)
 
 

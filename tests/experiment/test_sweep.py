@@ -381,12 +381,6 @@ def test_groups_whose_names_look_alike_stay_apart(data):
     assert seen == {"1", "'1'"}
 
 
-def test_a_worker_ends_if_its_parent_was_killed_before_it_began():
-    # A process that is not its parent stands for one that is no more; without the watch it would sleep on.
-    code = "import time; from evenrank.experiment.running import _follow; _follow(0); time.sleep(60)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=50).returncode == 1
-
-
 WORKERS = """
 import signal
 from dataclasses import dataclass

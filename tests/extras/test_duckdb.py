@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 import warnings
 
 import numpy as np
@@ -241,6 +243,39 @@ def test_no_room_for_what_does_not_fit_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(adapter.DuckEngine, "__init__", without_room)
     with pytest.raises(er.DataError, match="DuckDB cannot go on: Out of Memory"):
         er.duckdb.audit(folder, memory="20MB", threads=1)
+
+
+class Signalled(Exception):
+    """What a handler of a signal raises."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals are POSIX's")
+@pytest.mark.parametrize("after", [1e-6, 0.3])
+@pytest.mark.parametrize(
+    "ask",
+    [lambda engine, sql: engine.keep("x", sql), lambda engine, sql: engine.fetch(sql)],
+    ids=["keep", "fetch"],
+)
+def test_ctrl_c_in_a_query_is_ctrl_c(ask, after, tmp_path):
+    """DuckDB looks for signals itself, and would make a RuntimeError of whatever their handlers raise."""
+    from evenrank.duckdb import DuckEngine
+
+    def stop(*_):
+        raise Signalled
+
+    before = signal.signal(signal.SIGALRM, stop)
+    folder = write(make(), tmp_path, 1)
+    began = time.monotonic()
+    try:
+        with DuckEngine([folder / "part-0.parquet"], "rows") as engine:
+            with pytest.raises(Signalled):
+                signal.setitimer(signal.ITIMER_REAL, after)
+                ask(engine, "SELECT sum(sqrt(a.range * b.range)) AS x FROM range(1000000) a, range(1000000) b")
+            assert engine.fetch("SELECT 1 AS one")["one"].to_pylist() == [1]  # it can go on
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - began < 60
 
 
 # ---------------------------------------------------------------------- the command

@@ -25,7 +25,7 @@ import damage
 import evenrank as er
 from evenrank.errors import DataError, DataWarning, EvenrankError
 from evenrank.features.cache import Meta, fill_cache, is_finished, open_cache, status
-from fuzz.cases import numbers
+from fuzz.cases import numbers, time_limit
 
 NAME = "caches"
 EXTRA = None
@@ -216,7 +216,7 @@ def _damage(folder: Path, rng: random.Random, base: Base, bases: list[Base]) -> 
 def _wrong(base: Base, folder: Path, *, forged: bool) -> Iterator[str]:
     for step in ("open", "open again"):
         try:
-            with warnings.catch_warnings():
+            with time_limit(), warnings.catch_warnings():
                 warnings.simplefilter("error")
                 warnings.simplefilter("ignore", DataWarning)
                 arrays = base.ask(folder)

@@ -27,7 +27,7 @@ import numpy as np
 import damage
 import evenrank as er
 from evenrank.errors import DataWarning, EvenrankError
-from fuzz.cases import numbers
+from fuzz.cases import numbers, time_limit
 
 NAME = "run_folders"
 EXTRA = None
@@ -268,7 +268,7 @@ def _wrong(case: Case, rng: random.Random) -> Iterator[str]:
 
 def _outcome(case: Case, step: str, act: Callable[[], str | None]) -> Iterator[str]:
     try:
-        with _warned():
+        with time_limit(), _warned():
             line = act()
     except EvenrankError as error:
         line = None if "\n" not in str(error) and len(str(error)) < 1000 else f"a long message: {error!r}"

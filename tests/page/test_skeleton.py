@@ -144,6 +144,9 @@ def test_the_notices_name_the_packages_and_hold_their_licences():
     for name in ("vega-lite", "vega-embed", "vega-tooltip", "d3-geo-projection", "topojson-client", "lodash.debounce"):
         assert re.search(rf"^  (.*, )?{re.escape(name)}\b", text, re.MULTILINE)
     for sentence in (
+        "Redistributions of source code must retain the above copyright notice",
+        "Neither the name of the copyright holder nor the names of its contributors may be used",
+        'THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS"',
         "Redistributions in binary form must reproduce the above copyright notice",
         "Permission to use, copy, modify, and/or distribute this software",
         "Permission is hereby granted, free of charge",
@@ -151,3 +154,13 @@ def test_the_notices_name_the_packages_and_hold_their_licences():
         "This is free and unencumbered software",
     ):
         assert sentence in " ".join(text.split())
+
+
+def test_every_package_in_the_notices_has_its_copyright():
+    listed = text_of(NOTICES).partition("1. BSD 3-Clause licence")[2]
+    packages = re.findall(r"((?:^  \w.*\n)+)((?:^      .*\n)*)", listed, re.MULTILINE)
+    holders = {names.split()[0].strip(","): lines for names, lines in packages if "Copyright" in lines}
+    for name in ("vega", "vega-lite", "vega-embed", "vega-themes"):
+        assert "University of Washington Interactive Data Lab" in holders[name]
+    assert "Mike Bostock" in holders["d3-array"]
+    assert len(holders) >= 20

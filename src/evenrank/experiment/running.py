@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
 from evenrank.errors import DataWarning
 from evenrank.experiment.journal import Journal
-from evenrank.threads import held_interrupts
+from evenrank.threads import in_processes
 
 
 class Runner(Protocol):
@@ -79,41 +76,13 @@ def run_blocks(
 def _results(plan: Plan, todo: Sequence[Any], n_jobs: int) -> Iterable[dict[str, Any]]:
     if n_jobs == 1 or len(todo) < 2:
         return map(plan.runner().run, todo)
-    return _in_parallel(plan, todo, n_jobs)
+    from joblib import delayed
 
-
-def _in_parallel(plan: Plan, todo: Sequence[Any], n_jobs: int) -> Iterator[dict[str, Any]]:
-    from joblib import Parallel, delayed
-
-    jobs = (delayed(_one)(plan, block) for block in todo)
-    # Loky whatever the surroundings prefer: its workers are children of this process, as `_follow` takes for granted.
-    run = Parallel(
-        n_jobs=n_jobs,
-        backend="loky",
-        return_as="generator_unordered",
-        initializer=_follow,
-        initargs=(os.getpid(),),
-    )
-    with held_interrupts():
-        results = run(jobs)
-    yield from results
+    return in_processes((delayed(_one)(plan, block) for block in todo), n_jobs)
 
 
 def _one(plan: Plan, block: Any) -> dict[str, Any]:
     return plan.runner().run(block)
-
-
-def _follow(parent: int) -> None:
-    """End this worker soon after its parent: one that is killed cannot tell its workers to stop."""
-    if os.getpid() == parent:  # a thread
-        return
-
-    def watch() -> None:
-        while os.getppid() == parent:  # false from the start if the parent was killed while this process began
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _relay(records: Sequence[dict[str, Any]], relayed: set[str]) -> None:

@@ -13,7 +13,7 @@ from evenrank.checks import choose
 from evenrank.experiment.trials import Sweep
 from evenrank.io.files import write_whole
 from evenrank.page.charts import against_strength, label_of, methods_by_notion, tradeoff
-from evenrank.threads import held_interrupts
+from evenrank.threads import in_processes
 from evenrank.wording import spoken
 
 FORMATS = ("svg", "png")
@@ -103,7 +103,7 @@ def write_figures(
     list of Path
         The files.
     """
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
     for kind in formats:
         choose(kind, FORMATS, what="figure format")
@@ -117,9 +117,7 @@ def write_figures(
     wanted = len(names) + 2 * len(qualities) * len(sweep.groupings)
     several = (delayed(_write)(figure, target, formats) for figure in described)
     files: list[Path] = []
-    with held_interrupts():
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(several)
-    for number, written in enumerate(results):
+    for number, written in enumerate(in_processes(several, n_jobs, ordered=True)):
         files += written
         if progress is not None:
             progress((number + 1) / wanted)
