@@ -187,6 +187,19 @@ def test_a_gap_that_swings_uses_less_of_the_strength_and_gets_it_back() -> None:
     assert pull.ways[0].share[0] == 1
 
 
+def test_a_share_of_the_strength_stays_as_it_is_while_there_is_no_gap_beyond_noise() -> None:
+    # One that grew in quiet rounds would carry the gap away again, perhaps in the last ones.
+    data = rows()
+    pull = FairPull(bind("dp", data), bind_target("score", data.query_ptr))
+    side, loss = np.where(data.group == 0, 1.0, -1.0), np.ones(data.n_rows)
+    flat = np.random.default_rng(3).normal(size=data.n_rows)
+    for code in (0, 1):
+        flat[data.group == code] -= flat[data.group == code].mean()
+    for scores in (side, -side, *50 * [flat + 1e-3 * side]):
+        pull(scores, loss, 10.0)
+    assert pull.ways[0].share[0] == 0.5
+
+
 def test_equal_scores_do_not_pull() -> None:
     data = rows()
     pull = FairPull(bind("dp", data), bind_target("topk", data.query_ptr, floor=FLOOR))

@@ -526,6 +526,9 @@ def test_trials_go_into_trackers_as_they_are(data):
         assert trial.params["strength"] == trial.strength
     gone = dataclasses.replace(trial, values={"ndcg@3": np.nan, "precision@3": 0.5})
     assert gone.metrics == {"precision_at_3": 0.5, "seconds": trial.seconds}
+    options = {"ndkl@10(target=equal)": 0.1, "awrf@5(discount=rbp, patience=0.8)": 0.2}
+    gone = dataclasses.replace(trial, values=options, seconds=1.0)
+    assert gone.metrics == {"ndkl_at_10_target_equal": 0.1, "awrf_at_5_discount_rbp_patience_0_8": 0.2, "seconds": 1.0}
 
 
 def test_frames_and_files(data, tmp_path):

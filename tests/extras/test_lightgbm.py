@@ -154,6 +154,22 @@ def test_a_pull_at_whole_lists_is_one_step_for_rows_alike_wherever_they_stand(k:
         assert abs(found[rows].sum()) < 1e-12  # a list as a whole goes nowhere
 
 
+def test_no_step_along_what_features_tell_is_longer_than_so_many_spreads_of_its_list() -> None:
+    data, rng = made(40), np.random.default_rng(0)
+    scores, slope, hold = rng.normal(size=data.n_rows), rng.normal(size=data.n_rows), rng.random(data.n_rows)
+    settled = data.query_of_row % 2 == 0
+    hold[settled] *= 1e-6  # the loss is done with the order of these lists
+    fast = FastTopK(data.query_ptr, 5, 0.2, FLOOR)
+    free, bounded = fast.pull_lists(scores, slope, hold), fast.pull_lists(scores, slope, hold, 10.0)
+    np.testing.assert_array_equal(bounded[~settled], free[~settled])
+    for query in range(0, data.n_queries, 2):
+        rows = data.query_of_row == query
+        if free[rows].any():
+            longest = 10 * np.sqrt(scores[rows].var() + FLOOR**2)
+            assert np.abs(bounded[rows] / hold[rows]).max() == pytest.approx(longest)
+            np.testing.assert_allclose(bounded[rows] / bounded[rows][0], free[rows] / free[rows][0])
+
+
 def test_an_objective_pulls_whole_lists_along_what_features_tell() -> None:
     data = made(40)
     scores = np.random.default_rng(0).normal(size=data.n_rows) + (data.group == 0)

@@ -22,8 +22,12 @@ SMOOTHING = 0.1
 # little cost.
 KNOWN, OWN = 0.9, 0.4
 # A tree may carry a gap beyond 0. Then the share of the strength that is used for that gap is halved, and let go
-# slowly: a strong α swings no more than a weak one. Gaps within this share of ε are noise, not a swing.
+# slowly while there is a gap: a strong α swings no more than a weak one. Gaps within this share of ε are noise, neither
+# a swing nor a reason to pull harder: a share that grew in quiet rounds would swing again in the last ones.
 HALVED, RELEASE, SWING = 0.5, 1.1, 0.2
+# Where the loss holds a list loosely, since its order is settled, a step along what features tell has no bound of its
+# own, and strong α threw lists about. It is at most so many times the spread of the list's scores, before the rate.
+LONGEST = 10.0
 # The first trees belong to the loss: the strength rises to its full size over these rounds.
 WARM_UP = 5
 # And trees take as many rounds again to follow it. A model of fewer is not one of the strength asked for, and often
@@ -92,8 +96,9 @@ class Way:
     def _steady(self, smoothing: NDArray[Any]) -> None:
         """Less of the strength where the last tree carried a gap to the other side of 0, more of it elsewhere."""
         if self._last is not None:
-            swung = (self.gaps * self._last < 0) & (np.abs(self.gaps) > SWING * smoothing)
-            self.share = np.where(swung, HALVED * self.share, np.minimum(1.0, RELEASE * self.share))
+            beyond_noise = np.abs(self.gaps) > SWING * smoothing
+            factor = np.where(self.gaps * self._last < 0, HALVED, RELEASE)
+            self.share = np.where(beyond_noise, np.minimum(1.0, factor * self.share), self.share)
         self._last = self.gaps
 
 
@@ -176,18 +181,23 @@ class FairPull:
             self._rescale(scores, loss_gradient, hold)
         strength = min(alpha, STRONGEST) * min(1.0, self.rounds / WARM_UP)
         self.rounds += 1
+        longest = LONGEST / strength if strength > 0 else np.inf
         total = self._on_scores(scores, self.ways[0].on_values())
         for way in self.ways[1:]:
-            total = total + self._on_scores(scores, way.on_values(), hold)
+            total = total + self._on_scores(scores, way.on_values(), hold, longest)
         return strength * total
 
     def _on_scores(
-        self, scores: NDArray[np.float64], on_values: NDArray[np.float64], hold: NDArray[Any] | None = None
+        self,
+        scores: NDArray[np.float64],
+        on_values: NDArray[np.float64],
+        hold: NDArray[Any] | None = None,
+        longest: float = np.inf,
     ) -> NDArray[np.float64]:
         on_values = on_values if self._moves is None else on_values * self._moves
         if hold is None:
             return self.target.pull_back(scores, on_values)
-        return self.target.pull_lists(scores, on_values, hold)
+        return self.target.pull_lists(scores, on_values, hold, longest)
 
     def _rescale(self, scores: NDArray[np.float64], loss_gradient: NDArray[Any], hold: NDArray[Any] | None) -> None:
         """Take in the pulls of a round at full slope: by the groups themselves, less a part of what features miss."""

@@ -57,7 +57,9 @@ class FastTopK(BoundTarget):
         _pull_back(scores, self.ptr, self.k, self._places, self._first, slope, out)
         return out
 
-    def pull_lists(self, scores: NDArray[Any], slope: NDArray[Any], hold: NDArray[Any]) -> NDArray[Any]:
+    def pull_lists(
+        self, scores: NDArray[Any], slope: NDArray[Any], hold: NDArray[Any], longest: float = np.inf
+    ) -> NDArray[Any]:
         """Share out the pull at a list's cut over all its rows, by how firmly the loss holds them.
 
         A row's weight is w = Σd · h/Σh, sums over its list, where d is the slope of its share of the top k and h its
@@ -68,12 +70,12 @@ class FastTopK(BoundTarget):
         """
         self._go_to(scores)
         out = np.empty_like(scores)
-        _pull_lists(self.ptr, self.k, self._first, slope, np.asarray(hold, np.float64), out)
+        _pull_lists(self.ptr, self.k, self._places, self._first, slope, np.asarray(hold, np.float64), longest, out)
         return out
 
 
 @numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
-def _pull_lists(ptr: Any, k: int, first: Any, slope: Any, hold: Any, out: Any) -> None:
+def _pull_lists(ptr: Any, k: int, places: Any, first: Any, slope: Any, hold: Any, longest: float, out: Any) -> None:
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]
         steep = held = drawn = 0.0
@@ -84,8 +86,14 @@ def _pull_lists(ptr: Any, k: int, first: Any, slope: Any, hold: Any, out: Any) -
         if end - begin <= k or not held > 0:
             out[begin:end] = 0
             continue
+        farthest = 0.0
         for i in range(begin, end):
-            out[i] = steep * (hold[i] / held) * (slope[i] - drawn / held)
+            farthest = max(farthest, abs(slope[i] - drawn / held))
+        step, most = steep / held, longest * places[q, 1]
+        if step * farthest > most:
+            step = most / farthest
+        for i in range(begin, end):
+            out[i] = step * hold[i] * (slope[i] - drawn / held)
 
 
 @numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]

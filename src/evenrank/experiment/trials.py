@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,9 +51,14 @@ class Trial:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Measures as ``ndcg_at_3``; those that are not defined are left out."""
-        named = {name.replace("@", "_at_"): value for name, value in self.values.items() if not np.isnan(value)}
+        """Measures as ``ndcg_at_3``, ``ndkl_at_10_target_equal``; those that are not defined are left out."""
+        named = {_plain(name): value for name, value in self.values.items() if not np.isnan(value)}
         return named | {"seconds": self.seconds}
+
+
+def _plain(name: str) -> str:
+    """Give a measure's name with nothing but letters, digits and underscores."""
+    return re.sub(r"\W+", "_", name.replace("@", "_at_")).strip("_")
 
 
 class Sweep:

@@ -31,10 +31,13 @@ class BoundTarget:
         """Turn a slope u in v into the slope Jᵀ u in the scores, through everything that v depends on."""
         raise NotImplementedError
 
-    def pull_lists(self, scores: NDArray[Any], slope: NDArray[Any], hold: NDArray[Any]) -> NDArray[Any]:
+    def pull_lists(
+        self, scores: NDArray[Any], slope: NDArray[Any], hold: NDArray[Any], longest: float = np.inf
+    ) -> NDArray[Any]:
         """Turn a slope in v into a pull at all rows of a list, where a target can; else as `pull_back` does.
 
-        ``hold`` is how firmly the loss holds each row, its second derivative, (n,).
+        ``hold`` is how firmly the loss holds each row, its second derivative, (n,); pull / hold, a step of Newton's, is
+        then at most ``longest`` times the spread of the list.
         """
         return self.pull_back(scores, slope)
 
