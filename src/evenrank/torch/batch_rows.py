@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,17 @@ def is_named(notion: Notion) -> bool:
     return NOTIONS.get(notion.name) is notion
 
 
-def pooled(notion: Notion, data: Any, across: str) -> Contrast:
+@cache
+def compiled() -> Any:
+    """Give the modules of the compiled targets and contrast; None where numba is absent or can keep nothing on disk."""
+    try:
+        from evenrank.targets import compiled, compiled_contrast
+    except (ImportError, RuntimeError):
+        return None
+    return compiled, compiled_contrast
+
+
+def pooled(notion: Notion, data: Any, across: str, *, fast: bool = False) -> Contrast:
     """Make the pooled contrast of a batch; without a table of rows where no row is in two strata.
 
     Parameters
@@ -56,6 +67,8 @@ def pooled(notion: Notion, data: Any, across: str) -> Contrast:
         The rows; of a notion that is not one of ours, a `RankingData`.
     across : str
         How several pairs of groups are combined.
+    fast : bool
+        Whether the compiled form may be taken: for values (n,).
 
     Returns
     -------
@@ -71,6 +84,9 @@ def pooled(notion: Notion, data: Any, across: str) -> Contrast:
         if (cells.strata.sum(axis=0) > 1).any():
             return cells.contrast(across=across)
     groups, weight = data.n_groups, data.sample_weight
+    if fast and (modules := compiled()) is not None:
+        group = np.ascontiguousarray(data.group, np.int64)
+        return modules[1].CompiledContrast(strata, group, weight, groups, across=across)  # type: ignore[no-any-return]
     nowhere = len(strata) * groups
     known: Any = data.group >= 0 if getattr(data, "unknown", True) else None
     if weight is not None:

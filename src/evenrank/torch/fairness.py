@@ -17,7 +17,7 @@ from evenrank.labels import group_rows
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.row_checks import unmasked
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
-from evenrank.torch.batch_rows import BatchRows, is_named, pooled, unpadded
+from evenrank.torch.batch_rows import BatchRows, compiled, is_named, pooled, unpadded
 from evenrank.torch.losses import Tensor, check_rows
 from evenrank.torch.running_means import Averaged, Memory
 
@@ -176,7 +176,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         code, chances = _likeliest(_numpy(group), len(numbers)) if by_chance else (_codes(_numpy(group)), None)
         chances = None if chances is None else chances[in_order]
         data = self._rows(notion, _numpy(relevance)[in_order], code[in_order], chances, weight, ptr, ids)
-        term = self._term(notion, data, ptr)
+        term = self._term(notion, data, ptr, fast=numbers.ndim == 1)
         value, gradient = term.value_and_gradient(numbers[in_order])
         if order is not None:
             stored, gradient = gradient, np.empty_like(gradient)
@@ -219,18 +219,20 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             membership=chances,
         )
 
-    def _term(self, notion: Notion, data: Any, ptr: NDArray[np.int64]) -> FairnessTerm:
+    def _term(self, notion: Notion, data: Any, ptr: NDArray[np.int64], *, fast: bool) -> FairnessTerm:
         if self.scope == "per_query":
             contrast = Cells.of(notion, data).contrast(
                 unit=data.query_of_row, n_units=data.n_queries, across=self.across
             )
         else:
-            contrast = pooled(notion, data, self.across)
+            contrast = pooled(notion, data, self.across, fast=fast)
         if self.momentum is not None and self.training:
             contrast = Averaged(contrast, self._memory)
         target = TARGETS[self.target]
         temperature = (target.temperature or 1.0) if self.temperature is None else float(self.temperature)
-        bound = target.bind(ptr, self.k, temperature, 0.0)
+        modules = compiled() if fast else None
+        bind = target.bind if modules is None else modules[0].COMPILED.get(self.target, target.bind)
+        bound = bind(ptr, self.k, temperature, 0.0)
         by_model = np.ndim(self.smoothing) > 0
         return (
             SmoothedByModel(contrast, bound, self.smoothing)
