@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenrank.contrasts import Contrast, PooledContrast
 from evenrank.errors import DataError
 from evenrank.extras import require
+from evenrank.labels import group_rows
 from evenrank.notions import NOTIONS, Cells, Notion
 from evenrank.torch.losses import Tensor
 
@@ -54,6 +55,21 @@ def compiled() -> Any:
     except (ImportError, RuntimeError):
         return None
     return compiled, compiled_contrast
+
+
+def extremes(values: NDArray[Any]) -> tuple[Any, Any]:
+    """Give the least and the largest of some values, (n,) or (n, models) with n > 0; NaN twice if there is one."""
+    if values.ndim == 1 and values.dtype.char in "dl" and (modules := compiled()) is not None:
+        return modules[1].extremes(values)  # type: ignore[no-any-return]
+    return np.minimum.reduce(values, axis=None).item(), np.maximum.reduce(values, axis=None).item()
+
+
+def lists_of(query: NDArray[Any], *, fast: bool) -> tuple[Any, NDArray[np.int64], NDArray[Any]]:
+    """Bring each query's rows together, as `group_rows`; ``fast`` leaves the ids out, and takes queries in any order."""
+    if fast and query.dtype == np.int64 and (modules := compiled()) is not None:
+        order, ptr = modules[1].group_lists(np.ascontiguousarray(query))
+        return order, ptr, query
+    return group_rows(query)
 
 
 def pooled(notion: Notion, data: Any, across: str, *, fast: bool = False) -> Contrast:

@@ -13,11 +13,10 @@ from evenrank.contrasts import ACROSS, Contrast
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
-from evenrank.labels import group_rows
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.row_checks import unmasked
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
-from evenrank.torch.batch_rows import BatchRows, compiled, is_named, pooled, unpadded
+from evenrank.torch.batch_rows import BatchRows, compiled, extremes, is_named, lists_of, pooled, unpadded
 from evenrank.torch.losses import Tensor, check_rows
 from evenrank.torch.running_means import Averaged, Memory
 
@@ -88,6 +87,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         self.target, self.k, self.temperature = target, k, temperature
         # An option that is wrong is refused now, not in training.
         bind_target(target, np.zeros(1, np.int64), k=k, temperature=temperature)
+        self._without_table = scope == "amortized" and is_named(self.notion)
         self._by_query = scope == "per_query" or TARGETS[target].listwise
         self.across = choose(across, ACROSS, what="across")
         self.relevance_threshold, self.smoothing, self.momentum = relevance_threshold, smoothing, momentum
@@ -152,7 +152,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         if not len(scores):
             return scores.sum(dim=0)
         numbers = _numpy(scores).astype(np.float64)
-        low, high = float(np.minimum.reduce(numbers, axis=None)), float(np.maximum.reduce(numbers, axis=None))
+        low, high = extremes(numbers)
         # Half precision reaches −∞ on its own.
         padded = low <= (HALF_PADDING if scores.dtype == torch.float16 else PADDING)
         if padded and (low > -np.inf or scores.dtype in (torch.float32, torch.float64)):
@@ -164,7 +164,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             # A step that overflowed: the loss is NaN too, and a gradient scaler skips the step.
             return (scores * torch.nan).sum(dim=0)
         if self._by_query and qid is not None:
-            order, ptr, ids = group_rows(_numpy(qid))
+            order, ptr, ids = lists_of(_numpy(qid), fast=strata is None and self._without_table)
         else:
             order, ptr, ids = None, np.array([0, len(numbers)]), np.zeros(1, np.int64)
         in_order: Any = slice(None) if order is None else order
@@ -194,7 +194,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         ids: NDArray[Any],
     ) -> BatchRows | RankingData:
         """The rows as the notion needs them."""
-        least, most = int(np.minimum.reduce(group)), int(np.maximum.reduce(group))
+        least, most = extremes(group)
         if least < -1 or most >= MOST_GROUPS:
             raise DataError(
                 f"group must hold numbers of groups from 0 (at most {MOST_GROUPS}), or -1 for an unknown one; got "
@@ -203,7 +203,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         if weight is not None and not float(np.minimum.reduce(weight)) >= 0:
             raise DataError(f"sample_weight must be numbers ≥ 0; got {float(np.minimum.reduce(weight)):g}.")
         groups = max(most + 1, 2, self._memory.groups) if chances is None else chances.shape[1]
-        if self.scope == "amortized" and is_named(notion):
+        if notion is self.notion and self._without_table:
             return BatchRows(relevance, group, groups, self.relevance_threshold, weight, least < 0, chances)
         return RankingData(
             features=np.empty((len(relevance), 0)),
@@ -233,7 +233,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         modules = compiled() if fast else None
         bind = target.bind if modules is None else modules[0].COMPILED.get(self.target, target.bind)
         bound = bind(ptr, self.k, temperature, 0.0)
-        by_model = np.ndim(self.smoothing) > 0
+        by_model = not isinstance(self.smoothing, int | float) and np.ndim(self.smoothing) > 0
         return (
             SmoothedByModel(contrast, bound, self.smoothing)
             if by_model
