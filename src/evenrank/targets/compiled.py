@@ -52,7 +52,7 @@ class CompiledTopK(CompiledTarget):
     def _go_to(self, scores: NDArray[Any]) -> None:
         if self._at is not scores:
             arguments = scores, self.ptr, self.k, self.temperature, self.floor
-            _soft_top(*arguments, self._places, self._value, self._first)
+            soft_top(*arguments, self._places, self._value, self._first)
             self._at = scores
 
     def value(self, scores: NDArray[Any]) -> NDArray[Any]:
@@ -62,7 +62,7 @@ class CompiledTopK(CompiledTarget):
     def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
         self._go_to(scores)
         out = np.empty_like(scores)
-        _pull_back_top(scores, self.ptr, self.k, self._places, self._first, slope, out)
+        pull_back_top(scores, self.ptr, self.k, self._places, self._first, slope, out)
         return out
 
 
@@ -79,14 +79,14 @@ class CompiledExposure(CompiledTarget):
     def value(self, scores: NDArray[Any]) -> NDArray[Any]:
         if self._at is not scores:
             arguments = scores, self.ptr, self.width, self.floor
-            _soft_exposure(*arguments, self._places, self._order, self._sorted, self._value)
+            soft_exposure(*arguments, self._places, self._order, self._sorted, self._value)
             self._at = scores
         return self._value
 
     def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
         self.value(scores)
         out = np.empty_like(scores)
-        _pull_back_exposure(scores, self.ptr, self.width, self._places, self._order, self._sorted, slope, out)
+        pull_back_exposure(scores, self.ptr, self.width, self._places, self._order, self._sorted, slope, out)
         return out
 
 
@@ -98,7 +98,7 @@ class CompiledCentered(BoundTarget):
 
     def value(self, scores: NDArray[Any]) -> NDArray[Any]:
         out = np.empty_like(scores)
-        _less_mean(scores, self.ptr, out)
+        less_mean(scores, self.ptr, out)
         return out
 
     def pull_back(self, scores: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
@@ -109,7 +109,16 @@ COMPILED = {"centered": CompiledCentered, "topk": CompiledTopK, "exposure": Comp
 
 
 @kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
-def _less_mean(values: Any, ptr: Any, out: Any) -> None:
+def sigmoid_and_slope(score: float) -> tuple[float, float]:
+    """Compute the sigmoid and its derivative without overflow."""
+    small = np.exp(-abs(score))
+    share = 1 / (1 + small)
+    return share if score >= 0 else small * share, small * share * share
+
+
+@kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
+def less_mean(values: Any, ptr: Any, out: Any) -> None:
+    """Write the values less their list's mean; see `centered`."""
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]
         first = values[begin]
@@ -169,9 +178,10 @@ def _cut(scores: Any, begin: int, end: int, k: int, mean: float, best: Any) -> t
 
 
 @kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
-def _soft_top(
+def soft_top(
     scores: Any, ptr: Any, k: int, temperature: float, floor: float, places: Any, value: Any, first: Any
 ) -> None:
+    """Write v and its slope with the cut held fixed; ``places`` takes what `CompiledTopK` says, (q, 4)."""
     best = np.empty(min(k, FEW) + 1)
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]
@@ -189,14 +199,13 @@ def _soft_top(
         middle, width = (last + following) / 2, temperature * spread
         for i in range(begin, end):
             place = (scores[i] - mean - middle) / width
-            small = np.exp(-abs(place))
-            share = 1 / (1 + small)
-            value[i] = share if place >= 0 else small * share
-            first[i] = small * share * share / width
+            value[i], steep = sigmoid_and_slope(place)
+            first[i] = steep / width
 
 
 @kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
-def _pull_back_top(scores: Any, ptr: Any, k: int, places: Any, first: Any, slope: Any, out: Any) -> None:
+def pull_back_top(scores: Any, ptr: Any, k: int, places: Any, first: Any, slope: Any, out: Any) -> None:
+    """Write what a slope in v is in the scores, after `soft_top`."""
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]
         if end - begin <= k or places[q, 1] == 0:
@@ -238,9 +247,10 @@ def _sort(scores: Any, begin: int, end: int, order: Any) -> None:
 
 
 @kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
-def _soft_exposure(
+def soft_exposure(
     scores: Any, ptr: Any, width: float, floor: float, places: Any, order: Any, by_rank: Any, value: Any
 ) -> None:
+    """Write v; ``places`` takes each list's mean and spread, ``order`` and ``by_rank``, (4, n), its sorted rows."""
     place, fade, steep, others = by_rank[0], by_rank[1], by_rank[2], by_rank[3]
     log_2 = np.log(2.0)
     for q in range(len(ptr) - 1):
@@ -253,7 +263,7 @@ def _soft_exposure(
         mean, spread = _spread(scores, begin, end, floor)
         places[q, 0], places[q, 1] = mean, spread
         if spread == 0:  # equal scores share the middle rank
-            value[begin:end] = log_2 / np.log1p((length + 1) / 2)
+            value[begin:end] = log_2 / np.log((length + 3) / 2)
             continue
         _sort(scores, begin, end, order)
         lower = upper = fade[begin] = 0.0
@@ -267,17 +277,18 @@ def _soft_exposure(
             i = end - 1 - j
             if j > 0:
                 upper = (upper + 1) * fade[i + 1]
-            log = np.log1p(1 + j + (others[i] - upper) / 2)
             rank = 1 + j + (others[i] - upper) / 2
+            log = np.log(1 + rank)
             others[i] = (others[i] + upper) / 2
             value[order[i]] = log_2 / log
             steep[i] = -log_2 / (log * log * (1 + rank))
 
 
 @kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
-def _pull_back_exposure(
+def pull_back_exposure(
     scores: Any, ptr: Any, width: float, places: Any, order: Any, by_rank: Any, slope: Any, out: Any
 ) -> None:
+    """Write what a slope in v is in the scores, after `soft_exposure`."""
     place, fade, steep, others = by_rank[0], by_rank[1], by_rank[2], by_rank[3]
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]

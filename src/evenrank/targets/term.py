@@ -39,8 +39,7 @@ class FairnessTerm:
     """
 
     def __init__(self, contrast: Contrast, target: BoundTarget, smoothing: float = 0.0) -> None:
-        if smoothing != 0:
-            check_number(smoothing, "smoothing", least=0)
+        check_number(smoothing, "smoothing", least=0)
         self.contrast = contrast
         self.target = target
         self.smoothing = float(smoothing)

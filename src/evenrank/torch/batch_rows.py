@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from evenrank.contrasts import Contrast, PooledContrast
 from evenrank.errors import DataError
 from evenrank.extras import require
-from evenrank.labels import group_rows
 from evenrank.notions import NOTIONS, Cells, Notion
 from evenrank.torch.losses import Tensor
 
@@ -49,30 +48,15 @@ def is_named(notion: Notion) -> bool:
 
 @cache
 def compiled() -> Any:
-    """Give the modules of the compiled targets and contrast; None where numba is absent or can keep nothing on disk."""
+    """Give the modules of compiled targets and batches; None where numba is absent or can keep nothing on disk."""
     try:
-        from evenrank.targets import compiled, compiled_contrast
+        from evenrank.targets import compiled, compiled_batch
     except (ImportError, RuntimeError):
         return None
-    return compiled, compiled_contrast
+    return compiled, compiled_batch
 
 
-def extremes(values: NDArray[Any]) -> tuple[Any, Any]:
-    """Give the least and the largest of some values, (n,) or (n, models) with n > 0; NaN twice if there is one."""
-    if values.ndim == 1 and values.dtype.char in "dl" and (modules := compiled()) is not None:
-        return modules[1].extremes(values)  # type: ignore[no-any-return]
-    return np.minimum.reduce(values, axis=None).item(), np.maximum.reduce(values, axis=None).item()
-
-
-def lists_of(query: NDArray[Any], *, fast: bool) -> tuple[Any, NDArray[np.int64], NDArray[Any]]:
-    """Bring each query's rows together, as `group_rows`; ``fast`` leaves the ids out, and takes queries in any order."""
-    if fast and query.dtype == np.int64 and (modules := compiled()) is not None:
-        order, ptr = modules[1].group_lists(np.ascontiguousarray(query))
-        return order, ptr, query
-    return group_rows(query)
-
-
-def pooled(notion: Notion, data: Any, across: str, *, fast: bool = False) -> Contrast:
+def pooled(notion: Notion, data: Any, across: str) -> Contrast:
     """Make the pooled contrast of a batch; without a table of rows where no row is in two strata.
 
     Parameters
@@ -83,8 +67,6 @@ def pooled(notion: Notion, data: Any, across: str, *, fast: bool = False) -> Con
         The rows; of a notion that is not one of ours, a `RankingData`.
     across : str
         How several pairs of groups are combined.
-    fast : bool
-        Whether the compiled form may be taken: for values (n,).
 
     Returns
     -------
@@ -100,9 +82,6 @@ def pooled(notion: Notion, data: Any, across: str, *, fast: bool = False) -> Con
         if (cells.strata.sum(axis=0) > 1).any():
             return cells.contrast(across=across)
     groups, weight = data.n_groups, data.sample_weight
-    if fast and (modules := compiled()) is not None:
-        group = np.ascontiguousarray(data.group, np.int64)
-        return modules[1].CompiledContrast(strata, group, weight, groups, across=across)  # type: ignore[no-any-return]
     nowhere = len(strata) * groups
     known: Any = data.group >= 0 if getattr(data, "unknown", True) else None
     if weight is not None:

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.checks import choose
-from evenrank.contrasts import ACROSS, Contrast
+from evenrank.contrasts import ACROSS, Contrast, pairs_of
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
+from evenrank.labels import group_rows
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.row_checks import unmasked
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
-from evenrank.torch.batch_rows import BatchRows, compiled, extremes, is_named, lists_of, pooled, unpadded
+from evenrank.targets.bound import BLOCK
+from evenrank.torch.batch_rows import BatchRows, compiled, is_named, pooled, unpadded
 from evenrank.torch.losses import Tensor, check_rows
 from evenrank.torch.running_means import Averaged, Memory
 
@@ -87,9 +89,9 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         self.target, self.k, self.temperature = target, k, temperature
         # An option that is wrong is refused now, not in training.
         bind_target(target, np.zeros(1, np.int64), k=k, temperature=temperature)
-        self._without_table = scope == "amortized" and is_named(self.notion)
         self._by_query = scope == "per_query" or TARGETS[target].listwise
         self.across = choose(across, ACROSS, what="across")
+        self._simple = scope == "amortized" and across == "mean" and is_named(self.notion)
         self.relevance_threshold, self.smoothing, self.momentum = relevance_threshold, smoothing, momentum
         if momentum is not None and not (isinstance(momentum, int | float | np.number) and 0 <= momentum < 1):
             raise ConfigError(f"momentum must be a number from 0 to below 1, or None; got {momentum!r}.")
@@ -152,19 +154,14 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         if not len(scores):
             return scores.sum(dim=0)
         numbers = _numpy(scores).astype(np.float64)
-        low, high = extremes(numbers)
-        # Half precision reaches −∞ on its own.
-        padded = low <= (HALF_PADDING if scores.dtype == torch.float16 else PADDING)
-        if padded and (low > -np.inf or scores.dtype in (torch.float32, torch.float64)):
-            raise DataError(
-                f"scores must be those of items; {low:g} looks like padding. Leave padded places out, or pass lists "
-                "(B, L) with mask=."
-            )
-        if not (math.isfinite(low) and math.isfinite(high)):
-            # A step that overflowed: the loss is NaN too, and a gradient scaler skips the step.
+        if strata is None and not by_chance and numbers.ndim == 1:
+            value = self._compiled(scores, numbers, relevance, group, qid, sample_weight)
+            if value is not None:
+                return value
+        if not _usable(scores, np.minimum.reduce(numbers, axis=None), np.maximum.reduce(numbers, axis=None)):
             return (scores * torch.nan).sum(dim=0)
         if self._by_query and qid is not None:
-            order, ptr, ids = lists_of(_numpy(qid), fast=strata is None and self._without_table)
+            order, ptr, ids = group_rows(_numpy(qid))
         else:
             order, ptr, ids = None, np.array([0, len(numbers)]), np.zeros(1, np.int64)
         in_order: Any = slice(None) if order is None else order
@@ -176,12 +173,69 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         code, chances = _likeliest(_numpy(group), len(numbers)) if by_chance else (_codes(_numpy(group)), None)
         chances = None if chances is None else chances[in_order]
         data = self._rows(notion, _numpy(relevance)[in_order], code[in_order], chances, weight, ptr, ids)
-        term = self._term(notion, data, ptr, fast=numbers.ndim == 1)
+        term = self._term(notion, data, ptr, numbers.ndim)
         value, gradient = term.value_and_gradient(numbers[in_order])
         if order is not None:
             stored, gradient = gradient, np.empty_like(gradient)
             gradient[order] = stored
         return _Known.apply(scores, _tensor(value, scores), _tensor(gradient, scores))
+
+    def _compiled(
+        self,
+        scores: Tensor,
+        numbers: NDArray[np.float64],
+        relevance: Tensor,
+        group: Tensor,
+        qid: Tensor | None,
+        sample_weight: Tensor | None,
+    ) -> Tensor | None:
+        """`forward` for scores (n,), compiled: half the time of a small batch; None where that has not what is asked."""
+        modules = compiled()
+        by_model = not isinstance(self.smoothing, int | float)
+        if modules is None or not self._simple or by_model or not 0 <= self.smoothing < np.inf:
+            return None
+        if (self.momentum is not None and self.training) or (self.target == "probability" and len(numbers) > BLOCK):
+            return None  # long rows are faster by numpy's exponential
+        batch, query = modules[1], modules[1].NO_QUERY
+        if self._by_query and qid is not None:
+            query = _numpy(qid)
+            if query.dtype != np.int64:
+                return None
+        code = _codes(_numpy(group))
+        if code.dtype == np.uint64:
+            return None
+        code = np.ascontiguousarray(code, np.int64)
+        masks = self.notion.masks(BatchRows(_numpy(relevance), code, 0, self.relevance_threshold))  # type: ignore[arg-type]
+        if len(masks) > 2:
+            return None
+        first, second = masks[0], masks[-1] if len(masks) == 2 else batch.NO_ROWS
+        weight = batch.NO_WEIGHT if sample_weight is None else _numpy(sample_weight).astype(np.float64)
+        low, high, least, most, lightest, cell, sums, order, ptr = batch.lay_out(
+            numbers, first, second, code, weight, np.ascontiguousarray(query), MOST_GROUPS
+        )
+        if not _usable(scores, low, high):
+            return (scores * torch.nan).sum(dim=0)
+        _check_groups(least, most, lightest)
+        shape = len(masks), 1, sums.shape[1] // len(masks)
+        pairs = pairs_of(shape, tuple([total > 0 for total in sums[1].tolist()]), self.across)
+        gradient = np.empty(len(numbers))
+        value = batch.evaluate(
+            numbers,
+            batch.NUMBER[self.target],
+            self.k,
+            self._temperature * batch.WIDTH.get(self.target, 1.0),
+            cell,
+            weight,
+            sums,
+            order,
+            ptr,
+            pairs.a,
+            pairs.b,
+            pairs.weight,
+            float(self.smoothing),
+            gradient,
+        )
+        return _Known.apply(scores, _tensor(np.asarray(value), scores), _tensor(gradient, scores))
 
     def _rows(
         self,
@@ -194,16 +248,10 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         ids: NDArray[Any],
     ) -> BatchRows | RankingData:
         """The rows as the notion needs them."""
-        least, most = extremes(group)
-        if least < -1 or most >= MOST_GROUPS:
-            raise DataError(
-                f"group must hold numbers of groups from 0 (at most {MOST_GROUPS}), or -1 for an unknown one; got "
-                f"{least if least < -1 else most}. Number the groups 0, 1, 2 …"
-            )
-        if weight is not None and not float(np.minimum.reduce(weight)) >= 0:
-            raise DataError(f"sample_weight must be numbers ≥ 0; got {float(np.minimum.reduce(weight)):g}.")
+        least, most = int(np.minimum.reduce(group)), int(np.maximum.reduce(group))
+        _check_groups(least, most, 0 if weight is None else float(np.minimum.reduce(weight)))
         groups = max(most + 1, 2, self._memory.groups) if chances is None else chances.shape[1]
-        if notion is self.notion and self._without_table:
+        if self.scope == "amortized" and is_named(notion):
             return BatchRows(relevance, group, groups, self.relevance_threshold, weight, least < 0, chances)
         return RankingData(
             features=np.empty((len(relevance), 0)),
@@ -219,21 +267,25 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             membership=chances,
         )
 
-    def _term(self, notion: Notion, data: Any, ptr: NDArray[np.int64], *, fast: bool) -> FairnessTerm:
+    @property
+    def _temperature(self) -> float:
+        return (TARGETS[self.target].temperature or 1.0) if self.temperature is None else float(self.temperature)
+
+    def _term(self, notion: Notion, data: Any, ptr: NDArray[np.int64], axes: int) -> FairnessTerm:
         if self.scope == "per_query":
             contrast = Cells.of(notion, data).contrast(
                 unit=data.query_of_row, n_units=data.n_queries, across=self.across
             )
         else:
-            contrast = pooled(notion, data, self.across, fast=fast)
+            contrast = pooled(notion, data, self.across)
         if self.momentum is not None and self.training:
             contrast = Averaged(contrast, self._memory)
-        target = TARGETS[self.target]
-        temperature = (target.temperature or 1.0) if self.temperature is None else float(self.temperature)
-        modules = compiled() if fast else None
-        bind = target.bind if modules is None else modules[0].COMPILED.get(self.target, target.bind)
-        bound = bind(ptr, self.k, temperature, 0.0)
-        by_model = not isinstance(self.smoothing, int | float) and np.ndim(self.smoothing) > 0
+        modules = compiled() if axes == 1 else None
+        bind = TARGETS[self.target].bind
+        if modules is not None:
+            bind = modules[0].COMPILED.get(self.target, bind)
+        bound = bind(ptr, self.k, self._temperature, 0.0)
+        by_model = np.ndim(self.smoothing) > 0
         return (
             SmoothedByModel(contrast, bound, self.smoothing)
             if by_model
@@ -278,6 +330,30 @@ def _scaled(context: Any, above: Tensor) -> tuple[Tensor, None, None]:
 
 
 _scaled_once = torch.autograd.function.once_differentiable(_scaled)
+
+
+def _usable(scores: Tensor, low: float, high: float) -> bool:
+    """Refuse scores that look like padding, by the least of them; whether all are finite."""
+    # Half precision reaches −∞ on its own.
+    padded = low <= (HALF_PADDING if scores.dtype == torch.float16 else PADDING)
+    if padded and (low > -np.inf or scores.dtype in (torch.float32, torch.float64)):
+        raise DataError(
+            f"scores must be those of items; {low:g} looks like padding. Leave padded places out, or pass lists "
+            "(B, L) with mask=."
+        )
+    # A step that overflowed: the loss is NaN too, and a gradient scaler skips the step.
+    return math.isfinite(low) and math.isfinite(high)
+
+
+def _check_groups(least: int, most: int, lightest: float) -> None:
+    """Refuse groups by the least and the largest number, and weights by the least."""
+    if least < -1 or most >= MOST_GROUPS:
+        raise DataError(
+            f"group must hold numbers of groups from 0 (at most {MOST_GROUPS}), or -1 for an unknown one; got "
+            f"{least if least < -1 else most}. Number the groups 0, 1, 2 …"
+        )
+    if not lightest >= 0:
+        raise DataError(f"sample_weight must be numbers ≥ 0; got {lightest:g}.")
 
 
 def _numpy(values: Tensor) -> NDArray[Any]:
