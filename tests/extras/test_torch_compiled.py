@@ -228,11 +228,23 @@ def test_a_second_derivative_is_refused() -> None:
         slope.sum().backward()
 
 
-def test_without_numba_the_plain_form_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+class Unwritable:
+    """numba, where it finds no folder to write to."""
+
+    @staticmethod
+    def njit(**_: Any) -> Any:
+        def refuse(function: Any) -> Any:
+            raise RuntimeError("cannot cache function: no locator available")
+
+        return refuse
+
+
+@pytest.mark.parametrize("numba", [None, Unwritable])
+def test_without_numba_the_plain_form_is_taken(numba: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("evenrank.targets.compiled", "evenrank.targets.compiled_batch"):
         monkeypatch.delitem(sys.modules, name, raising=False)
         monkeypatch.delattr(sys.modules["evenrank.targets"], name.rpartition(".")[2], raising=False)
-    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setitem(sys.modules, "numba", numba)
     batch_rows.compiled.cache_clear()
     try:
         assert batch_rows.compiled() is None

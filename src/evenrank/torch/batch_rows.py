@@ -48,7 +48,13 @@ def is_named(notion: Notion) -> bool:
 
 @cache
 def compiled() -> Any:
-    """Give the modules of compiled targets and batches; None where numba is absent or can keep nothing on disk."""
+    """Give the modules of compiled targets and batches.
+
+    Returns
+    -------
+    tuple of module, or None
+        None where numba is absent or finds no folder to keep what it compiles: the plain forms do without.
+    """
     try:
         from evenrank.targets import compiled, compiled_batch
     except (ImportError, RuntimeError):
