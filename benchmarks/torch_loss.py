@@ -16,15 +16,23 @@ import evenrank.torch as et
 from common import best_of_each, note, parser, peer, seconds, start, table, times
 
 Clock = Callable[[], float]
+TARGETS = ("score", "centered", "probability", "topk", "exposure")
 
 
-def rows(queries: int, length: int, features: int) -> tuple[Any, ...]:
+def rows(queries: int, length: int, features: int, *, mixed: bool = False) -> tuple[Any, ...]:
+    """Rows with a weight each; ``mixed`` lists have 2 to 2 · length − 2 items, and their rows stand in any order."""
     generator = torch.Generator().manual_seed(0)
-    n = queries * length
+    lengths = torch.full((queries,), length)
+    if mixed:
+        lengths = torch.randint(2, 2 * length - 1, (queries,), generator=generator)
+    n = int(lengths.sum())
+    qid = torch.arange(queries).repeat_interleave(lengths)
+    if mixed:
+        qid = qid[torch.randperm(n, generator=generator)]
     X = torch.randn(n, features, generator=generator)
     relevance = torch.randint(0, 2, (n,), generator=generator).float()
     group = torch.randint(0, 2, (n,), generator=generator)
-    return X, relevance, group, torch.arange(queries).repeat_interleave(length)
+    return X, relevance, group, qid, torch.rand(n, generator=generator) + 0.5
 
 
 def network(features: int, hidden: tuple[int, ...]) -> Any:
@@ -36,8 +44,8 @@ def network(features: int, hidden: tuple[int, ...]) -> Any:
     return torch.nn.Sequential(*layers, torch.nn.Linear(features, 1))
 
 
-def step(batch: tuple[Any, ...], hidden: tuple[int, ...], fairness: Any) -> Callable[[], None]:
-    X, relevance, group, qid = batch
+def step(batch: tuple[Any, ...], hidden: tuple[int, ...], fairness: Any, *, weighed: bool) -> Callable[[], None]:
+    X, relevance, group, qid, weight = batch
     model = network(X.shape[1], hidden)
     optimizer = torch.optim.Adam(model.parameters())
     base = et.ListNetLoss()
@@ -46,7 +54,7 @@ def step(batch: tuple[Any, ...], hidden: tuple[int, ...], fairness: Any) -> Call
         scores = model(X)[:, 0]
         loss = base(scores, relevance, group, qid)
         if fairness is not None:
-            loss = loss + fairness(scores, relevance, group, qid)
+            loss = loss + fairness(scores, relevance, group, qid, sample_weight=weight if weighed else None)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -56,17 +64,29 @@ def step(batch: tuple[Any, ...], hidden: tuple[int, ...], fairness: Any) -> Call
 
 def overhead(quick: bool, clock: Clock) -> None:
     note("A step (forward, ListNet, backward, Adam), and what the fairness loss adds to it")
-    sizes = [(100, 10, 136, (64, 32)), (100, 100, 136, (256, 128)), (128, 120, 136, (512, 256, 128))]
+    small = (100, 10, 136, (64, 32))
+    kinds = [
+        (*small, "demographic_parity", False, False),
+        (*small, "equal_opportunity", False, False),
+        (*small, "equalized_odds", False, False),
+        (*small, "equal_opportunity", False, True),
+        (*small, "equal_opportunity", True, False),
+        (*small, "equalized_odds", True, True),
+        (100, 100, 136, (256, 128), "equal_opportunity", False, False),
+        (100, 100, 136, (256, 128), "equal_opportunity", True, False),
+        (128, 120, 136, (512, 256, 128), "equal_opportunity", False, False),
+    ]
     found = []
-    for queries, length, features, hidden in sizes[: 2 if quick else 3]:
-        batch = rows(queries, length, features)
-        targets = ("score", "probability", "topk", "exposure")
-        losses = [None, *(et.FairnessLoss("equal_opportunity", target=target) for target in targets)]
-        repeats = 300 if queries * length <= 1000 else 15  # of a step of a millisecond, many
-        plain, *fair = best_of_each([step(batch, hidden, loss) for loss in losses], 5 if quick else repeats)
+    for queries, length, features, hidden, notion, mixed, weighed in kinds[: 6 if quick else len(kinds)]:
+        batch = rows(queries, length, features, mixed=mixed)
+        losses = [None, *(et.FairnessLoss(notion, target=target) for target in TARGETS)]
+        repeats = 300 if length <= 10 else 15  # of a step of a millisecond, many
+        runs = [step(batch, hidden, loss, weighed=weighed) for loss in losses]
+        plain, *fair = best_of_each(runs, 20 if quick else repeats, clock)
         shape = f"{queries} × {length} × {features}, {hidden}"
-        found.append([shape, seconds(plain), *(f"{value / plain - 1:+.1%}" for value in fair)])
-    table(["queries × items × features, hidden", "without", *targets], found)
+        about = ", ".join([notion, *(["mixed"] if mixed else []), *(["weights"] if weighed else [])])
+        found.append([shape, about, seconds(plain), *(f"{value / plain - 1:+.1%}" for value in fair)])
+    table(["queries × items × features, hidden", "", "without", *TARGETS], found)
 
 
 def against_fairret(quick: bool, clock: Clock) -> None:
@@ -80,7 +100,7 @@ def against_fairret(quick: bool, clock: Clock) -> None:
         theirs = fairret.NormLoss(getattr(peer("fairret.statistic"), statistic)())
         ours = et.FairnessLoss(notion, target="probability")
         for queries in (100, 1000, 10000):
-            _, relevance, group, qid = rows(queries, 10, 1)
+            _, relevance, group, qid, _ = rows(queries, 10, 1)
             scores = torch.randn(len(qid), generator=torch.Generator().manual_seed(1)).requires_grad_()
             sensitive = torch.nn.functional.one_hot(group, 2).float()
             labels = () if notion == "demographic_parity" else (relevance[:, None],)

@@ -131,8 +131,8 @@ class Pairs:
 
 
 @lru_cache(maxsize=256)
-def _pairs_of(shape: tuple[int, int, int], present: tuple[bool, ...], across: str) -> Pairs:
-    """The pairs of a table of cells in training, which depend on nothing but which cells have rows."""
+def pairs_of(shape: tuple[int, int, int], present: tuple[bool, ...], across: str) -> Pairs:
+    """Give the pairs of a table of cells in training, which depend on nothing but which cells have rows."""
     return Pairs.of(np.array(present, float).reshape(shape), across=across)
 
 
@@ -281,7 +281,7 @@ class PooledContrast(Contrast):
         total: Any = self._counts.astype(np.float64) if row_weight is None else self._sums(np.ones(len(cell)))
         self._share = 1 / np.maximum(total, TINY)  # sums over no rows are 0, whatever they are multiplied by
         self.cell_weight = total.reshape(shape[0], 1, shape[1])
-        self.pairs = _pairs_of((shape[0], 1, shape[1]), tuple((total > 0).tolist()), across)
+        self.pairs = pairs_of((shape[0], 1, shape[1]), tuple((total > 0).tolist()), across)
 
     def _sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """The sums of values, (n,) or (n, models), in each cell."""

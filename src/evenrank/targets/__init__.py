@@ -3,7 +3,8 @@
 The paper evens out the scores themselves. What is measured is who gets into the top k, so other values are closer to
 that: the score less its query's mean, the probability, a soft indicator of the top k, the soft discount of the rank.
 `FairnessTerm` joins one of them with the contrasts of a notion: Γ of the value as a function of the scores, for torch,
-boosting and the linear solvers.
+boosting and the linear solvers. `lists` and `bound` have the formulas; `compiled` has those of whole lists again, for
+numba, and `compiled_batch` a batch of `FairnessLoss`.
 """
 
 from evenrank.targets.bound import BoundTarget

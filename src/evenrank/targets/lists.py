@@ -17,6 +17,9 @@ KEPT = 1 << 22  # numbers that are kept between a value and its slope; with more
 LAPLACE = np.pi / np.sqrt(6)  # Laplace's distribution of this scale varies as much as the logistic one of scale 1
 SHORT = 24  # lists up to this length are summed by a product with a table of ones, which takes less time
 FAR = 600.0  # exponents that floating point holds
+# Scores of a list that differ by less than this share of the largest one are equal; a spread² below the least one is
+# worked out with care.
+TOLERANCE, LEAST = 1e-12, 1e-280
 LOG_2 = np.log(2)
 Lists = NDArray[Any]  # (m, L): m lists of L scores
 
@@ -133,7 +136,7 @@ def _centred(lists: Lists, floor: float) -> tuple[Lists, Lists, NDArray[np.bool_
     Scores within rounding of each other are equal, as in a `Ranking`: their differences hold nothing but noise. None
     stands for no list of such scores.
     """
-    tolerance, least = (1e-6, 1e-30) if lists.dtype.itemsize < 8 else (1e-12, 1e-280)
+    tolerance, least = (1e-6, 1e-30) if lists.dtype.itemsize < 8 else (TOLERANCE, LEAST)
     length = lists.shape[1]
     mean = _sum(lists) / length
     centred = lists - mean

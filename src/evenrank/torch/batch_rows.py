@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,22 @@ class BatchRows:
 def is_named(notion: Notion) -> bool:
     """Whether a notion is one of ours, which looks at relevance alone."""
     return NOTIONS.get(notion.name) is notion
+
+
+@cache
+def compiled() -> Any:
+    """Give the modules of compiled targets and batches.
+
+    Returns
+    -------
+    tuple of module, or None
+        None where numba is absent or finds no folder to keep what it compiles: the plain forms do without.
+    """
+    try:
+        from evenrank.targets import compiled, compiled_batch
+    except (ImportError, RuntimeError):
+        return None
+    return compiled, compiled_batch
 
 
 def pooled(notion: Notion, data: Any, across: str) -> Contrast:

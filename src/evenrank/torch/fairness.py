@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.checks import choose
-from evenrank.contrasts import ACROSS, Contrast
+from evenrank.contrasts import ACROSS, Contrast, pairs_of
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError
 from evenrank.extras import require
 from evenrank.labels import group_rows
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.row_checks import unmasked
 from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
-from evenrank.torch.batch_rows import BatchRows, is_named, pooled, unpadded
+from evenrank.targets.bound import BLOCK
+from evenrank.torch.arrays import Known, as_numpy, as_tensor
+from evenrank.torch.batch_checks import MOST_GROUPS, check_groups, codes, likeliest, usable
+from evenrank.torch.batch_rows import BatchRows, compiled, is_named, pooled, unpadded
 from evenrank.torch.losses import Tensor, check_rows
 from evenrank.torch.running_means import Averaged, Memory
 
 torch: Any = require("torch")
-PADDING = -1e8  # scores at or below it are no items' own
-SUM_SLACK = 1e-5  # of probabilities in float32
-HALF_PADDING = torch.finfo(torch.float16).min  # the lowest number of half precision, which does not reach so far
-MOST_GROUPS = 1000  # whose pairs, half a million, still fit
 
 
 class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
@@ -151,20 +149,15 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         check_rows(scores, **columns if by_chance else {**columns, "group": group})
         if not len(scores):
             return scores.sum(dim=0)
-        numbers = _numpy(scores).astype(np.float64)
-        low, high = float(np.minimum.reduce(numbers, axis=None)), float(np.maximum.reduce(numbers, axis=None))
-        # Half precision reaches −∞ on its own.
-        padded = low <= (HALF_PADDING if scores.dtype == torch.float16 else PADDING)
-        if padded and (low > -np.inf or scores.dtype in (torch.float32, torch.float64)):
-            raise DataError(
-                f"scores must be those of items; {low:g} looks like padding. Leave padded places out, or pass lists "
-                "(B, L) with mask=."
-            )
-        if not (math.isfinite(low) and math.isfinite(high)):
-            # A step that overflowed: the loss is NaN too, and a gradient scaler skips the step.
+        numbers = as_numpy(scores).astype(np.float64)
+        if strata is None and not by_chance and numbers.ndim == 1:
+            value = self._compiled(scores, numbers, relevance, group, qid, sample_weight)
+            if value is not None:
+                return value
+        if not usable(scores, np.minimum.reduce(numbers, axis=None), np.maximum.reduce(numbers, axis=None)):
             return (scores * torch.nan).sum(dim=0)
         if self._by_query and qid is not None:
-            order, ptr, ids = group_rows(_numpy(qid))
+            order, ptr, ids = group_rows(as_numpy(qid))
         else:
             order, ptr, ids = None, np.array([0, len(numbers)]), np.zeros(1, np.int64)
         in_order: Any = slice(None) if order is None else order
@@ -172,16 +165,75 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         if strata is not None:
             masks = np.asarray(unmasked(strata, "strata"), bool)[:, in_order]
             notion = Notion(notion.name, lambda _: list(masks))
-        weight = None if sample_weight is None else _numpy(sample_weight).astype(np.float64)[in_order]
-        code, chances = _likeliest(_numpy(group), len(numbers)) if by_chance else (_codes(_numpy(group)), None)
+        weight = None if sample_weight is None else as_numpy(sample_weight).astype(np.float64)[in_order]
+        code, chances = likeliest(as_numpy(group), len(numbers)) if by_chance else (codes(as_numpy(group)), None)
         chances = None if chances is None else chances[in_order]
-        data = self._rows(notion, _numpy(relevance)[in_order], code[in_order], chances, weight, ptr, ids)
-        term = self._term(notion, data, ptr)
+        data = self._rows(notion, as_numpy(relevance)[in_order], code[in_order], chances, weight, ptr, ids)
+        term = self._term(notion, data, ptr, numbers.ndim)
         value, gradient = term.value_and_gradient(numbers[in_order])
         if order is not None:
             stored, gradient = gradient, np.empty_like(gradient)
             gradient[order] = stored
-        return _Known.apply(scores, _tensor(value, scores), _tensor(gradient, scores))
+        return Known.apply(scores, as_tensor(value, scores), as_tensor(gradient, scores))
+
+    def _compiled(
+        self,
+        scores: Tensor,
+        numbers: NDArray[np.float64],
+        relevance: Tensor,
+        group: Tensor,
+        qid: Tensor | None,
+        sample_weight: Tensor | None,
+    ) -> Tensor | None:
+        """`forward` for scores (n,), compiled, for less time; None where the compiled form lacks what is asked."""
+        modules = compiled()
+        pooled_mean = self.scope == "amortized" and self.across == "mean" and is_named(self.notion)
+        if modules is None or not pooled_mean:
+            return None
+        if not isinstance(self.smoothing, int | float) or not 0 <= self.smoothing < np.inf:
+            return None
+        if (self.momentum is not None and self.training) or (self.target == "probability" and len(numbers) > BLOCK):
+            return None  # long rows are faster by numpy's exponential
+        batch, query = modules[1], modules[1].NO_QUERY
+        if self._by_query and qid is not None:
+            query = as_numpy(qid)
+            if query.dtype != np.int64:
+                return None
+        code = codes(as_numpy(group))
+        if code.dtype == np.uint64:
+            return None
+        code = np.ascontiguousarray(code, np.int64)
+        masks = self.notion.masks(BatchRows(as_numpy(relevance), code, 0, self.relevance_threshold))  # type: ignore[arg-type]
+        if len(masks) > 2:
+            return None
+        first, second = masks[0], masks[-1] if len(masks) == 2 else batch.NO_ROWS
+        weight = batch.NO_WEIGHT if sample_weight is None else as_numpy(sample_weight).astype(np.float64)
+        low, high, least, most, lightest, cell, sums, order, ptr = batch.lay_out(
+            numbers, first, second, code, weight, np.ascontiguousarray(query), MOST_GROUPS
+        )
+        if not usable(scores, low, high):
+            return (scores * torch.nan).sum(dim=0)
+        check_groups(least, most, lightest)
+        shape = len(masks), 1, sums.shape[1] // len(masks)
+        pairs = pairs_of(shape, tuple([total > 0 for total in sums[1].tolist()]), self.across)
+        gradient = np.empty(len(numbers))
+        value = batch.evaluate(
+            numbers,
+            batch.NUMBER[self.target],
+            self.k,
+            self._temperature * batch.WIDTH.get(self.target, 1.0),
+            cell,
+            weight,
+            sums,
+            order,
+            ptr,
+            pairs.a,
+            pairs.b,
+            pairs.weight,
+            float(self.smoothing),
+            gradient,
+        )
+        return Known.apply(scores, as_tensor(np.asarray(value), scores), as_tensor(gradient, scores))
 
     def _rows(
         self,
@@ -195,13 +247,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
     ) -> BatchRows | RankingData:
         """The rows as the notion needs them."""
         least, most = int(np.minimum.reduce(group)), int(np.maximum.reduce(group))
-        if least < -1 or most >= MOST_GROUPS:
-            raise DataError(
-                f"group must hold numbers of groups from 0 (at most {MOST_GROUPS}), or -1 for an unknown one; got "
-                f"{least if least < -1 else most}. Number the groups 0, 1, 2 …"
-            )
-        if weight is not None and not float(np.minimum.reduce(weight)) >= 0:
-            raise DataError(f"sample_weight must be numbers ≥ 0; got {float(np.minimum.reduce(weight)):g}.")
+        check_groups(least, most, 0 if weight is None else float(np.minimum.reduce(weight)))
         groups = max(most + 1, 2, self._memory.groups) if chances is None else chances.shape[1]
         if self.scope == "amortized" and is_named(notion):
             return BatchRows(relevance, group, groups, self.relevance_threshold, weight, least < 0, chances)
@@ -219,7 +265,11 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             membership=chances,
         )
 
-    def _term(self, notion: Notion, data: Any, ptr: NDArray[np.int64]) -> FairnessTerm:
+    @property
+    def _temperature(self) -> float:
+        return (TARGETS[self.target].temperature or 1.0) if self.temperature is None else float(self.temperature)
+
+    def _term(self, notion: Notion, data: Any, ptr: NDArray[np.int64], axes: int) -> FairnessTerm:
         if self.scope == "per_query":
             contrast = Cells.of(notion, data).contrast(
                 unit=data.query_of_row, n_units=data.n_queries, across=self.across
@@ -228,9 +278,11 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             contrast = pooled(notion, data, self.across)
         if self.momentum is not None and self.training:
             contrast = Averaged(contrast, self._memory)
-        target = TARGETS[self.target]
-        temperature = (target.temperature or 1.0) if self.temperature is None else float(self.temperature)
-        bound = target.bind(ptr, self.k, temperature, 0.0)
+        modules = compiled() if axes == 1 else None
+        bind = TARGETS[self.target].bind
+        if modules is not None:
+            bind = modules[0].COMPILED.get(self.target, bind)
+        bound = bind(ptr, self.k, self._temperature, 0.0)
         by_model = np.ndim(self.smoothing) > 0
         return (
             SmoothedByModel(contrast, bound, self.smoothing)
@@ -255,64 +307,3 @@ class SmoothedByModel(FairnessTerm):
         size = np.hypot(gaps, self.smoothing)
         ratio = np.divide(np.abs(gaps), size, out=np.zeros_like(size), where=size > 0)
         return np.asarray(self.contrast.pairs.slope(gaps) * ratio)
-
-
-class _Known(torch.autograd.Function):  # type: ignore[misc]
-    """A value that is computed together with its gradient, which is not differentiated again."""
-
-    @staticmethod
-    def forward(context: Any, scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
-        context.gradient = gradient
-        return value
-
-    @staticmethod
-    def backward(context: Any, above: Tensor) -> tuple[Tensor, None, None]:
-        # What refuses a second derivative takes as long as all the rest, so it is there only where one may follow.
-        return _scaled_once(context, above) if torch.is_grad_enabled() else _scaled(context, above)
-
-
-def _scaled(context: Any, above: Tensor) -> tuple[Tensor, None, None]:
-    return above * context.gradient, None, None
-
-
-_scaled_once = torch.autograd.function.once_differentiable(_scaled)
-
-
-def _numpy(values: Tensor) -> NDArray[Any]:
-    tensor = values.detach() if values.requires_grad else values
-    if not tensor.is_cpu or tensor.dtype in (torch.bfloat16, torch.float16):
-        tensor = tensor.to("cpu", torch.float32 if tensor.dtype in (torch.bfloat16, torch.float16) else None)
-    return np.asarray(tensor.numpy())
-
-
-def _tensor(values: NDArray[Any], like: Tensor) -> Tensor:
-    """The tensor of these numbers in another's type and place."""
-    if like.dtype == torch.float32:
-        values = values.astype(np.float32)  # for less than torch takes
-    tensor = torch.from_numpy(values)
-    return tensor if tensor.dtype == like.dtype and like.is_cpu else tensor.to(like)
-
-
-def _codes(group: NDArray[Any]) -> NDArray[Any]:
-    """Groups as whole numbers; NaN is unknown in floating ones, which come from a single tensor of all columns."""
-    if group.dtype.kind != "f":
-        return group.astype(np.int64) if group.dtype.kind == "b" else group
-    known = np.where(np.isnan(group), -1, group)
-    wrong = known[known != np.floor(known)]
-    if len(wrong) or np.isinf(known).any():
-        value = wrong[0] if len(wrong) else np.inf
-        raise DataError(f"group must hold whole numbers from 0, or -1 for an unknown one; got {value:g}.")
-    return known.astype(np.int64)
-
-
-def _likeliest(chances: NDArray[Any], n: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """The likeliest group of each row, (n,), and the probabilities of all, (n, groups), checked."""
-    chances = chances.astype(np.float64)
-    if len(chances) != n or chances.shape[1] < 2:
-        raise DataError(
-            f"group must have shape ({n},), or ({n}, groups) for probabilities of two groups or more; "
-            f"got {tuple(chances.shape)}."
-        )
-    if not ((chances >= 0).all() and (chances.sum(axis=1) <= 1 + SUM_SLACK).all()):
-        raise DataError("group must hold probabilities ≥ 0 of sum ≤ 1 in each row, where it has a column per group.")
-    return chances.argmax(axis=1), chances
