@@ -177,6 +177,18 @@ def test_other_targets_stay_finite(target: str) -> None:
     assert np.isfinite(path.coef).all()
 
 
+def test_pairs_say_nothing_of_where_scores_begin_and_the_penalty_does_not_move_it() -> None:
+    """With all scores far from 0 all probabilities are 0 or 1: such a model has no gap left, and is as uneven as ever."""
+    data = random_data(4, n=300, queries=6)
+    strengths = [0.0, 1.0, *HUGE]
+    with pytest.warns(DataWarning, match="gd diverged"):
+        path = er.fairness_path(data, "dp", strengths, "gd", loss="pairwise", target="probability")
+    scores = path.scores(data)
+    np.testing.assert_allclose(scores.mean(axis=0), 0, rtol=0, atol=1e-12)
+    gap = gaps(path, data, "dp", "amortized")
+    assert (gap[2:] < 0.1 * gap[0]).all()
+
+
 def test_the_largest_pair_of_three_groups_saturates_in_descent() -> None:
     data = random_data(4, n=300, groups=3)
     for solver in ("gd", "sgd"):

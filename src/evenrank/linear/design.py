@@ -125,6 +125,9 @@ class Design:
     def target_penalty(self, target: BoundTarget, alphas: NDArray[np.float64], loss: Loss) -> TargetPenalty:
         """Make α·Γ of a target, for models laid out as those of `terms`; all standardised rows are in memory for it."""
         Z = np.concatenate([block for block, _, _ in self.blocks(loss)()])
+        if loss.within:
+            # It leaves open where scores begin: so far out that all probabilities are 0 or 1, no gap would be left.
+            Z[:, len(self.spread) :] = 0
         bound = [
             bind(notion, grouping, scope=self.scope, across=self.across, training=True)
             for grouping in self.groupings
