@@ -263,14 +263,17 @@ def test_ctrl_c_in_a_query_is_ctrl_c(ask, after, tmp_path):
     def stop(*_):
         raise Signalled
 
+    def ask_then_stop(engine):
+        signal.setitimer(signal.ITIMER_REAL, after)
+        ask(engine, "SELECT sum(sqrt(a.range * b.range)) AS x FROM range(1000000) a, range(1000000) b")
+
     before = signal.signal(signal.SIGALRM, stop)
     folder = write(make(), tmp_path, 1)
     began = time.monotonic()
     try:
         with DuckEngine([folder / "part-0.parquet"], "rows") as engine:
             with pytest.raises(Signalled):
-                signal.setitimer(signal.ITIMER_REAL, after)
-                ask(engine, "SELECT sum(sqrt(a.range * b.range)) AS x FROM range(1000000) a, range(1000000) b")
+                ask_then_stop(engine)
             assert engine.fetch("SELECT 1 AS one")["one"].to_pylist() == [1]  # it can go on
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
