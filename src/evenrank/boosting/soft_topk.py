@@ -47,18 +47,18 @@ def _pull_lists(ptr: Any, k: int, places: Any, first: Any, slope: Any, hold: Any
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]
         steep = held = drawn = 0.0
+        lowest, highest = np.inf, -np.inf
         for i in range(begin, end):
             steep += first[i]
             held += hold[i]
             drawn += hold[i] * slope[i]
+            lowest, highest = min(lowest, slope[i]), max(highest, slope[i])
         if end - begin <= k or not held > 0:
             out[begin:end] = 0
             continue
-        farthest = 0.0
-        for i in range(begin, end):
-            farthest = max(farthest, abs(slope[i] - drawn / held))
-        step, most = steep / held, longest * places[q, 1]
+        mean = drawn / held
+        step, farthest, most = steep / held, max(highest - mean, mean - lowest), longest * places[q, 1]
         if step * farthest > most:
             step = most / farthest
         for i in range(begin, end):
-            out[i] = step * hold[i] * (slope[i] - drawn / held)
+            out[i] = step * hold[i] * (slope[i] - mean)

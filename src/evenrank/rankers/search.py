@@ -1,4 +1,4 @@
-"""`weakest_within`: the weakest strength whose gap of the top k is at most a given one."""
+"""Which strength ``max_violation`` takes: the weakest one within the limit, or the one that costs least."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from evenrank.measures import measure
 from evenrank.rankers.spec import FairnessSpec
 
 REFINED = 8  # strengths tried between two neighbours, twice
+COARSE = 3  # every third strength is tried first where each takes a training
 
 
 def weakest_within(
@@ -62,12 +63,7 @@ def weakest_within(
     within = np.flatnonzero(violation <= limit)
     if not len(within):
         best = int(np.nanargmin(violation))
-        warnings.warn(
-            f"max_violation={limit:g} was not reached: the lowest {name} on the training rows is "
-            f"{violation[best]:.4g}, at alpha={strengths[best]:.4g}; that model is kept",
-            DataWarning,
-            stacklevel=4,
-        )
+        _warn_of_lowest(spec, violation[best], strengths[best])
         return models, best
     at = int(within[0])
     weakest = models, at
@@ -85,3 +81,67 @@ def weakest_within(
         else:
             low = grid[-1]
     return weakest
+
+
+def least_loss_of(
+    spec: FairnessSpec,
+    data: RankingData,
+    strengths: NDArray[np.float64],
+    try_strengths: Callable[[NDArray[np.float64]], tuple[Any, NDArray[np.float64]]],
+) -> tuple[Any, int]:
+    """Find the strength within ``spec.max_violation`` whose NDCG is highest, for models that train for each strength.
+
+    The first strength, 0, is kept if it is within the limit. Then every third one is tried, and those between the
+    weakest within the limit and the one before it; all others only if none is within it.
+
+    Parameters
+    ----------
+    spec, data, strengths, try_strengths
+        As for `weakest_within`.
+
+    Returns
+    -------
+    tuple of Any and int
+        As for `weakest_within`.
+    """
+    limit, quality = spec.max_violation, f"ndcg@{spec.k}"
+    assert limit is not None
+    tried: list[tuple[float, float, float, Any, int]] = []  # gap, NDCG, strength, models, number among them
+
+    def some_within(grid: NDArray[np.float64]) -> bool:
+        if len(grid):
+            models, scores = try_strengths(grid)
+            gaps, ndcg = (np.asarray(each) for each in measure(scores, data, [spec.gap, quality]).values())
+            if np.isnan(gaps).all():
+                raise ConfigError(
+                    f"max_violation needs {spec.gap_name}, which these rows do not define. Set alpha instead."
+                )
+            gaps = np.nan_to_num(gaps, nan=np.inf)
+            tried.extend(zip(gaps, np.nan_to_num(ndcg), grid, len(grid) * [models], range(len(grid)), strict=True))
+        return any(gap <= limit for gap, *_ in tried)
+
+    if not some_within(strengths[:1]):
+        last = len(strengths) - 1
+        coarse = np.arange(last, 0, -COARSE)[::-1]
+        if some_within(strengths[coarse]):
+            weakest = min(alpha for gap, _, alpha, *_ in tried if gap <= limit)
+            at = int(np.flatnonzero(strengths == weakest)[0])
+            some_within(strengths[max(1, at - COARSE + 1) : at])
+        else:
+            some_within(np.delete(strengths, [0, *coarse]))
+    within = [each for each in tried if each[0] <= limit]
+    if within:
+        *_, models, number = max(within, key=lambda each: (each[1], -each[2]))
+        return models, number
+    gap, _, alpha, models, number = min(tried, key=lambda each: each[0])
+    _warn_of_lowest(spec, gap, alpha)
+    return models, number
+
+
+def _warn_of_lowest(spec: FairnessSpec, gap: float, alpha: float) -> None:
+    warnings.warn(
+        f"max_violation={spec.max_violation:g} was not reached: the lowest {spec.gap_name} on the training rows is "
+        f"{gap:.4g}, at alpha={alpha:.4g}; that model is kept",
+        DataWarning,
+        stacklevel=5,
+    )

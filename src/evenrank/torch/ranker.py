@@ -19,7 +19,7 @@ from evenrank.quiet import first_line
 from evenrank.rankers import model_file
 from evenrank.rankers.base import BaseRanker, seed_of
 from evenrank.rankers.matching import match_features
-from evenrank.rankers.search import weakest_within
+from evenrank.rankers.search import least_loss_of
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import top_violation
 from evenrank.targets import STRONGEST
@@ -38,7 +38,8 @@ class FairNeuralRanker(BaseRanker):
     Parameters
     ----------
     notion, alpha, max_violation
-        See `FairLinearRanker`. With ``max_violation`` the strengths train together.
+        See `FairLinearRanker`. With ``max_violation`` strength 0 trains first and is kept if it is within the limit;
+        then others train together, and of those within it the one with the highest NDCG on the training rows is kept.
     scope : str
         "amortized" over the queries of a batch, or "per_query".
     target : str
@@ -178,7 +179,7 @@ class FairNeuralRanker(BaseRanker):
                     trained, taken = self._trained(data, strengths, progress, chances)
                     return (trained, taken, strengths), data.to_caller(trained.score_data(data))
 
-                models, chosen = weakest_within(spec, data, strength_grid(), tried)
+                models, chosen = least_loss_of(spec, data, strength_grid(), tried)
                 networks, taken, strengths = models
             else:
                 strengths, chosen = np.array([float(self.alpha)]), 0
