@@ -6,7 +6,6 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,6 +18,7 @@ from evenrank.engines.measures import measure_table
 from evenrank.errors import ConfigError, DataError, one_line
 from evenrank.extras import require
 from evenrank.page.audit import Audit
+from evenrank.threads import interruptible
 
 SIZE = re.compile(r"[0-9]+(\.[0-9]+)?\s*[KMGT]i?B")
 PathLike = str | os.PathLike[str]
@@ -81,18 +81,10 @@ class DuckEngine:
         return self._asked(lambda: self._connection.execute(sql))
 
     def _asked(self, query: Callable[[], Any]) -> Any:
-        """Run a query in a thread: in this one DuckDB makes an error of its own of Ctrl-C and of what signals raise."""
-        with ThreadPoolExecutor(1) as thread:
-            answer = thread.submit(query)
-            try:
-                return answer.result()
-            except self._duckdb.Error as error:
-                raise self._refusal(error) from None
-            except BaseException:
-                while not answer.done():  # it forgets an interrupt that comes before it has begun
-                    self._connection.interrupt()
-                    wait([answer], 0.1)
-                raise
+        try:
+            return interruptible(query, self._connection.interrupt)
+        except self._duckdb.Error as error:
+            raise self._refusal(error) from None
 
     def _refusal(self, error: Exception) -> DataError:
         return DataError(f"{self.title}: DuckDB cannot go on: {one_line(str(error))}")

@@ -1,4 +1,4 @@
-"""How many threads numerical libraries take, and processes that Ctrl-C does not reach and that end with this one."""
+"""How many threads numerical libraries take, calls that Ctrl-C can end, and processes that end with this one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -43,6 +46,32 @@ def held_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def interruptible(call: Callable[[], T], interrupt: Callable[[], Any]) -> T:
+    """Run a call of DuckDB in a thread: in this one it makes an error of its own of Ctrl-C and of what signals raise.
+
+    Parameters
+    ----------
+    call : callable
+        The call.
+    interrupt : callable
+        Ends the call early.
+
+    Returns
+    -------
+    object
+        What the call gives.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(call)
+        try:
+            return answer.result()
+        except BaseException:
+            while not answer.done():  # an interrupt that comes before the call has begun is forgotten
+                interrupt()
+                wait([answer], 0.1)
+            raise
 
 
 def in_processes(jobs: Iterable[Any], n_jobs: int, *, ordered: bool = False) -> Iterator[Any]:

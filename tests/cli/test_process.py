@@ -266,6 +266,29 @@ def test_file_names_that_are_not_utf8(folder):
     assert json.loads(trained.stdout)["model"] == name + ".json"
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_parquet_files_whose_names_are_not_utf8(folder):
+    """In memory they are read; what opens files by names in UTF-8 alone refuses them."""
+    import polars as pl
+
+    name, model = os.fsdecode(b"r\xff.parquet"), os.fsdecode(b"m\xff.json")
+    pl.read_csv(folder / "rows.csv").write_parquet(folder / "rows.parquet")
+    usual = shell("evenrank audit rows.parquet --k 3 | tail -n +2", folder).stdout
+    (folder / "rows.parquet").rename(folder / name)
+
+    def evenrank(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([*PROGRAM, *arguments], cwd=folder, capture_output=True, timeout=120, check=False)
+
+    done = evenrank("audit", name, "--k", "3")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().split("\n", 1)[1] == usual != ""
+    assert evenrank("train", name, "-o", model).returncode == 0
+    done = evenrank("rank", name, "-m", model, "--engine", "stream")
+    assert (done.returncode, done.stdout) == (2, b"")
+    rule = b"the name of a Parquet file that is read part by part must be UTF-8"
+    assert done.stderr == b"evenrank: r\\udcff.parquet: %s. Rename it.\n" % rule
+
+
 def test_panics_below_python_are_one_line(folder):
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -178,7 +178,7 @@ def test_other_targets_stay_finite(target: str) -> None:
 
 
 def test_pairs_say_nothing_of_where_scores_begin_and_the_penalty_does_not_move_it() -> None:
-    """With all scores far from 0 all probabilities are 0 or 1: such a model has no gap, and is as uneven as ever."""
+    """Where all scores are far from 0 all probabilities are alike, and what is as uneven as ever has no gap."""
     data = random_data(4, n=300, queries=6)
     strengths = [0.0, 1.0, *HUGE]
     with pytest.warns(DataWarning, match="gd diverged"):

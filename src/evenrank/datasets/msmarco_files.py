@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenrank.datasets.json_scan import CHUNK, JsonScanner
 from evenrank.errors import DataError
 from evenrank.features.spool import TextSpool
-from evenrank.io.files import unreadable
+from evenrank.io.files import need_utf8_name, unreadable
 from evenrank.io.parquet_footer import BadParquet, read_footer
 from evenrank.io.parquet_pages import refuse_odd_pages
 from evenrank.row_checks import listed
@@ -187,6 +187,7 @@ def _match(path: Path, wanted: NDArray[np.int64], rows: NDArray[np.int64], name:
 def _parquet(path: Path) -> Iterator[Record]:
     import polars as pl
 
+    need_utf8_name(path)
     try:
         footer = read_footer(path)
         refuse_odd_pages(path, [chunk for chunk in footer.chunks if chunk.column in NEEDED])

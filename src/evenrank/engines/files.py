@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evenrank.engines.engine import Roles
 from evenrank.errors import DataError
-from evenrank.io.files import unreadable
+from evenrank.io.files import need_utf8_name, unreadable
 from evenrank.io.parquet import refuse_other_ids
 from evenrank.io.parquet_footer import BadParquet, read_footer
 from evenrank.io.row_files import parquet_parts
@@ -37,6 +37,7 @@ def parquet_files(path: PathLike | Sequence[PathLike]) -> tuple[list[Path], str]
     for file in files:
         if not file.exists():
             raise DataError(f"{file}: there is no such file. Check the path.")
+        need_utf8_name(file)
     return files, str(given[0])
 
 

@@ -73,6 +73,21 @@ def unreadable(path: Path, error: OSError) -> DataError:
     return DataError(f"{path}: cannot be read ({error.strerror or error}).")
 
 
+def has_utf8_name(path: Path) -> bool:
+    """Tell whether libraries that take names of files as UTF-8 can open the file."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def need_utf8_name(path: Path) -> None:
+    """Raise a DataError unless libraries that take names of files as UTF-8 can open the file."""
+    if not has_utf8_name(path):
+        raise DataError(f"{path}: the name of a Parquet file that is read part by part must be UTF-8. Rename it.")
+
+
 @dataclass(frozen=True)
 class Text:
     """UTF-8 text of one or more files, one after the other, that still knows where each line came from.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections import Counter
@@ -16,7 +17,7 @@ import polars as pl
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.io.columns import Columns, assemble, plan
-from evenrank.io.files import unreadable
+from evenrank.io.files import has_utf8_name, unreadable
 from evenrank.io.limits import byte_limit, too_large
 from evenrank.io.parquet_footer import BadParquet, Footer, read_footer, stored
 from evenrank.io.parquet_pages import refuse_odd_pages
@@ -99,7 +100,12 @@ def checked_pages(path: Path, footer: Footer, needed: Sequence[str]) -> None:
 
 def _load(path: Path, footer: Footer, needed: Sequence[str]) -> pl.DataFrame:
     checked_pages(path, footer, needed)
-    return tried(path, lambda: pl.read_parquet(path, columns=list(needed), **PLAIN))
+
+    def load() -> pl.DataFrame:
+        source = path if has_utf8_name(path) else io.BytesIO(path.read_bytes())
+        return pl.read_parquet(source, columns=list(needed), **PLAIN)
+
+    return tried(path, load)
 
 
 def _damaged(path: Path, reason: str) -> DataError:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import is_categorical, note_ids, note_left_out
 from evenrank.io.columns import Columns, Plan, plan
-from evenrank.io.files import files_like
+from evenrank.io.files import files_like, need_utf8_name
 from evenrank.io.parquet import PLAIN, checked_footer, checked_pages, refuse_other_ids, tried
 from evenrank.io.parquet_footer import Footer
 
@@ -258,6 +258,8 @@ def scan(
         categorical=tuple(categorical),
     )
     paths = parquet_parts(path)
+    for part in paths:
+        need_utf8_name(part)
     footers = [checked_footer(part) for part in paths]
     chosen = plan(footers[0].names, columns, str(paths[0]))
     for part, footer in zip(paths, footers, strict=True):

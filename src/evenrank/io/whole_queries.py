@@ -17,6 +17,7 @@ from evenrank.io.limits import byte_limit
 from evenrank.io.parquet import shown_reason
 from evenrank.io.row_files import PART_BYTES, RankingFiles
 from evenrank.row_checks import Locate
+from evenrank.threads import interruptible
 
 # The number of each row among all rows, added to frames of whole queries.
 ROW = "evenrank_row"
@@ -195,7 +196,9 @@ def sorted_frames(starts: dict[str, int], names: Sequence[str], query: str) -> I
         )
         first = -1
         try:
-            for batch in engine.sql(text, params=[list(starts)]).to_arrow_reader(rows):
+            sort = engine.sql(text, params=[list(starts)])
+            batches = interruptible(lambda: sort.to_arrow_reader(rows), engine.interrupt)
+            while (batch := interruptible(lambda: next(batches, None), engine.interrupt)) is not None:
                 frame = pl.from_arrow(batch)
                 assert isinstance(frame, pl.DataFrame)
                 first = _refuse_disorder(frame[FIRST], first)
