@@ -287,13 +287,8 @@ def test_ctrl_c_in_a_query_is_ctrl_c(ask, after, tmp_path):
     began = time.monotonic()
     try:
         with DuckEngine([folder / "part-0.parquet"], "rows") as engine:
-            signal.setitimer(signal.ITIMER_REAL, after)
             with pytest.raises(Signalled):
-<<<<<<< HEAD
                 ask_then_stop(engine)
-=======
-                ask(engine, "SELECT sum(sqrt(a.range * b.range)) AS x FROM range(1000000) a, range(1000000) b")
->>>>>>> sound
             assert engine.fetch("SELECT 1 AS one")["one"].to_pylist() == [1]  # it can go on
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
