@@ -358,6 +358,13 @@ def with_column(number: int, **values: Any) -> dict[str, Any]:
     [
         (LABELS, ""),
         (with_column(2, type=7, values=[0.5, 2]), ""),
+        (with_column(0, offsets=[0, 0, 3]), ""),  # an empty text
+        (
+            {"enc": [{"offsets": [], "values": []}] * 3, "feature_segments": [0, 0, 0, 0], "sorted_idx": []},
+            "",
+        ),
+        (LABELS | {"enc": [5, *LABELS["enc"][1:]]}, "cats of feature 0 must be an object"),
+        (LABELS | {"enc": ["offsets", *LABELS["enc"][1:]]}, "cats of feature 0 must be an object"),
         (LABELS | {"enc": LABELS["enc"][:2]}, "cats must be of 3 columns"),
         (LABELS | {"enc": {}}, "cats must be of 3 columns"),
         (LABELS | {"feature_segments": [0, 2, 3, 4]}, "feature_segments must add up"),
