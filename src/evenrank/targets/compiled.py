@@ -16,6 +16,7 @@ from evenrank.targets.bound import BoundTarget
 from evenrank.targets.lists import LAPLACE, LEAST, TOLERANCE
 
 FEW = 50  # so many are sorted by insertion, which takes less time
+LONG = 10  # times the places that are looked for: most scores of such a list are seen at once not to be among them
 kernel = numba.njit(cache=True, error_model="numpy")
 
 
@@ -162,18 +163,16 @@ def _cut(scores: Any, begin: int, end: int, k: int, mean: float, best: Any) -> t
     if k > FEW:
         rising = np.sort(scores[begin:end])
         return rising[-k] - mean, rising[-k - 1] - mean
-    held = 0
+    best[: k + 1] = -np.inf
+    long = end - begin > LONG * (k + 1)
     for i in range(begin, end):
         score = scores[i]
-        if held > k and score <= best[k]:
+        if long and score <= best[k]:
             continue
-        j = held if held <= k else k
-        while j > 0 and best[j - 1] < score:
-            best[j] = best[j - 1]
-            j -= 1
-        best[j] = score
-        if held <= k:
-            held += 1
+        for j in range(k + 1):  # no branch: whether a score of a short list is among the best cannot be foreseen
+            above, held = score > best[j], best[j]
+            best[j] = score if above else held
+            score = held if above else score
     return best[k - 1] - mean, best[k] - mean
 
 
