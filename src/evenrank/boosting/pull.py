@@ -231,9 +231,10 @@ def _relative_errors(contrast: Contrast, total: Callable[[NDArray[Any]], NDArray
     return np.asarray(np.sqrt(by_cell[pairs.a] + by_cell[pairs.b]), np.float64)
 
 
-def _movable(contrast: Contrast, lists: NDArray[np.int64]) -> NDArray[np.bool_] | None:
-    """The rows of lists in which some row is pulled unlike another, (n,); None where all are."""
+def _movable(contrast: Contrast, lists: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """1 for the rows of lists in which some row is pulled unlike another, else 0, (n,); None where all are 1."""
     slope = np.random.default_rng(0).uniform(1, 2, len(contrast.pairs.a))  # equal pulls are no accident of the slope
     on_values, starts = contrast.pull_back(slope), lists[:-1][np.diff(lists) > 0]
     moves = np.maximum.reduceat(on_values, starts) != np.minimum.reduceat(on_values, starts)
-    return None if moves.all() else np.repeat(moves, np.diff(np.append(starts, lists[-1])))
+    rows = np.diff(np.append(starts, lists[-1]))
+    return None if moves.all() else np.repeat(moves.astype(np.float64), rows)  # a product with booleans takes longer
