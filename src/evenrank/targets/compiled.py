@@ -110,11 +110,16 @@ COMPILED = {"centered": CompiledCentered, "topk": CompiledTopK, "exposure": Comp
 
 
 @kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
-def sigmoid_and_slope(score: float) -> tuple[float, float]:
-    """Compute the sigmoid and its derivative without overflow."""
-    small = np.exp(-abs(score))
+def of_exponential(score: float, small: float) -> tuple[float, float]:
+    """Compute the sigmoid and its derivative without overflow, from e^−|score|."""
     share = 1 / (1 + small)
     return share if score >= 0 else small * share, small * share * share
+
+
+@kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
+def sigmoid_and_slope(score: float) -> tuple[float, float]:
+    """Compute the sigmoid and its derivative."""
+    return of_exponential(score, np.exp(-abs(score)))
 
 
 @kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
@@ -184,22 +189,30 @@ def soft_top(
     best = np.empty(min(k, FEW) + 1)
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]
-        if end - begin <= k:
-            value[begin:end] = 1
+        mean, spread = _spread(scores, begin, end, floor) if end - begin > k else (0.0, 0.0)
+        places[q, 0], places[q, 1] = mean, spread
+        if spread == 0:
             first[begin:end] = 0
             continue
-        mean, spread = _spread(scores, begin, end, floor)
         last, following = _cut(scores, begin, end, k, mean, best)
-        places[q, 0], places[q, 1], places[q, 2], places[q, 3] = mean, spread, last, following
-        if spread == 0:  # equal scores are in random order
-            value[begin:end] = k / (end - begin)
-            first[begin:end] = 0
-            continue
+        places[q, 2], places[q, 3] = last, following
         middle, width = (last + following) / 2, temperature * spread
         for i in range(begin, end):
-            place = (scores[i] - mean - middle) / width
-            value[i], steep = sigmoid_and_slope(place)
-            first[i] = steep / width
+            first[i] = (scores[i] - mean - middle) / width
+    # All rows at once, one step after the other: so but for the exponential several are worked out together.
+    for i in range(ptr[0], ptr[-1]):
+        value[i] = np.exp(-abs(first[i]))
+    for i in range(ptr[0], ptr[-1]):
+        value[i], first[i] = of_exponential(first[i], value[i])
+    for q in range(len(ptr) - 1):
+        begin, end = ptr[q], ptr[q + 1]
+        if places[q, 1] > 0:
+            width = temperature * places[q, 1]
+            for i in range(begin, end):
+                first[i] /= width
+        else:  # equal scores are in random order
+            value[begin:end] = min(1.0, k / max(end - begin, 1))
+            first[begin:end] = 0
 
 
 @kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
@@ -207,7 +220,7 @@ def pull_back_top(scores: Any, ptr: Any, k: int, places: Any, first: Any, slope:
     """Write what a slope in v is in the scores, after `soft_top`."""
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]
-        if end - begin <= k or places[q, 1] == 0:
+        if places[q, 1] == 0:
             out[begin:end] = 0
             continue
         mean, spread, last, following = places[q, 0], places[q, 1], places[q, 2], places[q, 3]
