@@ -119,7 +119,8 @@ def of_exponential(score: float, small: float) -> tuple[float, float]:
 @kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
 def sigmoid_and_slope(score: float) -> tuple[float, float]:
     """Compute the sigmoid and its derivative."""
-    return of_exponential(score, np.exp(-abs(score)))
+    value, slope = of_exponential(score, np.exp(-abs(score)))
+    return value, slope
 
 
 @kernel  # type: ignore[misc, untyped-decorator, unused-ignore]
