@@ -11,7 +11,10 @@ ADAPTERS = {
         "src/evenrank/xgboost.py",
         *(f"src/evenrank/boosting/xgboost_{name}.py" for name in ("callables", "fit")),
     ],
-    "numba": [f"src/evenrank/boosting/{name}.py" for name in ("lambdarank", "soft_topk", "xendcg")],
+    "numba": [
+        *(f"src/evenrank/boosting/{name}.py" for name in ("lambdarank", "soft_topk", "xendcg")),
+        *(f"src/evenrank/targets/{name}.py" for name in ("compiled", "compiled_batch")),
+    ],
     "onnxruntime": ["src/evenrank/features/graph.py"],
 }
 
