@@ -9,19 +9,20 @@ from numpy.typing import NDArray
 
 EXACT = 2.0**50  # whole numbers below are told apart as floats too: they are more than 4 ulps from each other
 NEAR = 2.0**-50  # of the larger of two scores: no less than 4 ulps
+ROOM = 64  # last digits of a mean, for the ways in which processors add
 
 
 def rounding(rows: Any, dtype: Any = np.float64) -> Any:
     """The error of a mean over so many rows, relative to the mean of its terms' sizes.
 
-    A sum goes astray by about √rows of its terms' last digits; the rest is room for the ways in which processors add.
+    A sum goes astray by about √rows of its terms' last digits; `ROOM` comes on top.
 
     Examples
     --------
     >>> bool(rounding(10_000) < 4e-14)
     True
     """
-    return np.finfo(dtype).eps * (64 + np.sqrt(rows))
+    return np.finfo(dtype).eps * (ROOM + np.sqrt(rows))
 
 
 def beyond_rounding(difference: NDArray[Any], error: Any) -> NDArray[Any]:

@@ -162,6 +162,7 @@ def test_no_step_along_what_features_tell_is_longer_than_so_many_spreads_of_its_
     fast = FastTopK(data.query_ptr, 5, 0.2, FLOOR)
     free, bounded = fast.pull_lists(scores, slope, hold), fast.pull_lists(scores, slope, hold, 10.0)
     np.testing.assert_array_equal(bounded[~settled], free[~settled])
+    assert free[settled].any()
     for query in range(0, data.n_queries, 2):
         rows = data.query_of_row == query
         if free[rows].any():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from evenrank.contrasts import TINY
+from evenrank.rounding import ROOM
 from evenrank.targets.compiled import (
     kernel,
     less_mean,
@@ -244,7 +245,7 @@ def _gaps(cell: Any, weight: Any, values: Any, sums: Any, a: Any, b: Any) -> Any
     gaps = np.empty(len(a))
     for j in range(len(a)):
         gap = mean[a[j]] * sums[2, a[j]] - mean[b[j]] * sums[2, b[j]]
-        error = EPS * (64 + np.sqrt(max(sums[0, a[j]], sums[0, b[j]])))
+        error = EPS * (ROOM + np.sqrt(max(sums[0, a[j]], sums[0, b[j]])))  # `rounding` of the cell with more rows
         largest = max(size[a[j]] * sums[2, a[j]], size[b[j]] * sums[2, b[j]])
         gaps[j] = 0.0 if abs(gap) <= error * largest else gap
     return gaps
