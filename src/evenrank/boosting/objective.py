@@ -30,6 +30,8 @@ FLOOR = 0.3  # of a list's spread: all scores are equal before the first tree
 SMALLEST_ALPHA, FIRST_ALPHA, LARGEST_ALPHA = 0.001, 0.3, 30.0
 GAIN, HURRY = 0.05, 2.0
 MARGIN = 0.8
+# The longest step that the fairness term asks of a row, in units of the mean step that the loss asks of its list.
+LENGTH = 0.7
 # Of a round's step of the groups' offsets, and the largest such step in units of the scores' spread: a small group that
 # is carried beyond all others is out of reach of the soft top k, whose slope is 0 there.
 OFFSET_RATE, OFFSET_STEP = 0.1, 0.1
@@ -116,6 +118,7 @@ class FairObjective:
         watch: bool = False,
     ) -> None:
         self._begin(data, base, spec)
+        self._length *= max(1.0, own / OWN)
         self._watched = TopViolation(data, spec) if watch else None
         self._of_group = group_sums(data) if group_aware else None
         if data.sample_weight is not None:
@@ -134,6 +137,7 @@ class FairObjective:
         """Set what every objective has before its first round: no pull, nothing measured."""
         self.data, self.base, self.spec = data, base, spec
         self.alpha = FIRST_ALPHA if spec.bounded else float(spec.alpha)
+        self._length = LENGTH
         self.weight = None
         self.pull = None
         self.gaps = []
@@ -168,7 +172,9 @@ class FairObjective:
         first, second = self._loss(scores)
         if self.pull is not None:
             self._update(precise)
-            first = first + self.pull(precise, first, self.alpha, second)
+            pull = self.pull(precise, first, self.alpha, second)
+            second = held_back(pull, first, second, self.data.query_ptr, self._length)
+            first = first + pull
         return np.asarray(first, np.float32), np.asarray(second, np.float32)
 
     def _loss(self, scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -205,6 +211,33 @@ class FairObjective:
             step = -HURRY
         self._last_top = gaps
         self.alpha = float(np.clip(self.alpha * np.exp(GAIN * step), SMALLEST_ALPHA, LARGEST_ALPHA))
+
+
+def held_back(
+    pull: NDArray[Any], first: NDArray[Any], second: NDArray[Any], query_ptr: NDArray[np.int64], length: float = LENGTH
+) -> NDArray[Any]:
+    """Give second derivatives with which no step along the pull is much longer than the loss's own in that list.
+
+    Where the order of a list is settled the loss hardly holds its rows, and a leaf of such rows that are pulled would
+    take a step, Σ pull / Σ second derivative, that has no bound.
+
+    Parameters
+    ----------
+    pull, first, second : ndarray
+        The pull, and the loss's own derivatives, (n,).
+    query_ptr : ndarray
+        The bounds of the lists, (q + 1,), none of them empty.
+    length : float
+        The longest step, beside the mean one of the loss.
+
+    Returns
+    -------
+    ndarray
+        At least ``second``, (n,): a row's pull over it is at most ``length`` times Σ|first| / Σ second of its list.
+    """
+    slope, hold = (np.add.reduceat(part, query_ptr[:-1]) for part in (np.abs(first), second))
+    per_step = np.divide(hold, length * slope, out=np.zeros(len(hold)), where=slope > 0)
+    return np.maximum(second, np.abs(pull) * np.repeat(per_step, np.diff(query_ptr)))
 
 
 def group_sums(data: RankingData) -> Any:

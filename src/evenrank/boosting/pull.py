@@ -21,10 +21,14 @@ SMOOTHING = 0.1
 # along the groups themselves, by their own gap and near the cut, which closes what is left on the training rows at
 # little cost.
 KNOWN, OWN = 0.9, 0.4
-# A tree may carry a gap beyond 0. Then the share of the strength that is used for that gap is halved, and let go
+# A tree may carry a gap beyond 0. Then the share of the strength that follows that gap at once is halved, and let go
 # slowly while there is a gap: a strong α swings no more than a weak one. Gaps within this share of ε are noise, neither
 # a swing nor a reason to pull harder: a share that grew in quiet rounds would swing again in the last ones.
 HALVED, RELEASE, SWING = 0.5, 1.1, 0.2
+# The rest of the strength follows slowly, by this part (times the share) of what is missing in each round. A pull that
+# holds a gap near 0 against the loss is then steady, where one that follows the gap at once changes sides with it, and
+# the loss takes everything back.
+SLOWLY = 0.1
 # Where the loss holds a list loosely, since its order is settled, a step along what features tell has no bound of its
 # own, and strong α threw lists about. It is at most so many times the spread of the list's scores, before the rate.
 LONGEST = 10.0
@@ -54,14 +58,16 @@ class Way:
     scale : LossScale
         c so far.
     share : ndarray
-        The share of the strength that is used for each gap, (J,).
+        The share of the strength that follows each gap at once, (J,).
+    held : ndarray
+        What follows slowly has come to, from −1 to 1, (J,).
     gaps, full, slope : ndarray
-        In this round, (J,): the gaps, the slope of their size, and that of its smooth form times the share.
+        In this round, (J,): the gaps, the slope of their size, and that of its smooth form as it is followed.
     """
 
     def __init__(self, contrast: Contrast, times: float) -> None:
         self.contrast, self.times, self.scale = contrast, times, LossScale()
-        self.share = np.ones(len(contrast.pairs.a))
+        self.share, self.held = np.ones(len(contrast.pairs.a)), np.zeros(len(contrast.pairs.a))
         self._last: NDArray[Any] | None = None
 
     def go_to(
@@ -87,7 +93,10 @@ class Way:
             self.gaps = np.zeros_like(self.gaps)
         self._steady(smoothing)
         self.full = self.contrast.pairs.slope(np.ones_like(self.gaps) if flat else self.gaps)
-        self.slope = self.full * self.share * np.abs(self.gaps) / np.hypot(self.gaps, smoothing)
+        wanted = self.gaps / np.hypot(self.gaps, smoothing)
+        followed = np.clip(self.held + self.share * wanted, -1, 1)
+        self.held += SLOWLY * self.share * (wanted - followed)
+        self.slope = self.contrast.pairs.weight * followed
 
     def on_values(self) -> NDArray[np.float64]:
         """The slope in the values at a strength of 1, (n,)."""
@@ -173,7 +182,7 @@ class FairPull:
         ndarray
             What is to be added to the loss's, (n,).
         """
-        value = self.target.value(scores)
+        value = self.target.counted(scores)
         spread = self._spread(value)
         for way, relative in zip(self.ways, self._relative_smoothing, strict=False):
             way.go_to(value, np.maximum(spread * relative, np.finfo(np.float64).tiny), flat=spread == 0)

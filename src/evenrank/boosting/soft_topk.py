@@ -24,6 +24,13 @@ class FastTopK(CompiledTopK):
         if not floor > 0:
             raise ValueError("the soft top k of boosting needs a floor under the spread")
         super().__init__(np.asarray(query_ptr, np.int64), k, temperature, floor)
+        self._counted = np.empty(int(query_ptr[-1]))
+
+    def counted(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Compute the top k itself, (n,): 1 above the cut, and tied scores at it share the places that are left."""
+        self._go_to(scores)
+        _top(scores, self.ptr, self.k, self._places, self._counted)
+        return self._counted
 
     def pull_lists(
         self, scores: NDArray[Any], slope: NDArray[Any], hold: NDArray[Any], longest: float = np.inf
@@ -40,6 +47,24 @@ class FastTopK(CompiledTopK):
         out = np.empty_like(scores)
         _pull_lists(self.ptr, self.k, self._places, self._first, slope, np.asarray(hold, np.float64), longest, out)
         return out
+
+
+@numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
+def _top(scores: Any, ptr: Any, k: int, places: Any, out: Any) -> None:
+    for q in range(len(ptr) - 1):
+        begin, end = ptr[q], ptr[q + 1]
+        mean, cut = places[q, 0], places[q, 2]
+        if end - begin <= k:
+            out[begin:end] = 1
+            continue
+        above, tied = 0, 0
+        for i in range(begin, end):
+            above += scores[i] - mean > cut
+            tied += scores[i] - mean == cut
+        share = (k - above) / tied
+        for i in range(begin, end):
+            score = scores[i] - mean
+            out[i] = (score > cut) + share * (score == cut)
 
 
 @numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]

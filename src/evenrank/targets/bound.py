@@ -31,6 +31,10 @@ class BoundTarget:
         """Turn a slope u in v into the slope Jᵀ u in the scores, through everything that v depends on."""
         raise NotImplementedError
 
+    def counted(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Compute what v is the soft form of, as the top k itself, where a target can; else v."""
+        return self.value(scores)
+
     def pull_lists(
         self, scores: NDArray[Any], slope: NDArray[Any], hold: NDArray[Any], longest: float = np.inf
     ) -> NDArray[Any]:
