@@ -150,6 +150,51 @@ def test_a_gap_that_swings_is_pulled_less_until_it_rests() -> None:
     np.testing.assert_allclose(shares, [1, 0.5, 0.25, 0.25 * release, 0.25 * release**2], rtol=1e-9)
 
 
+def cut_way() -> tuple[Any, np.ndarray, np.ndarray]:
+    contrast = bind("dp", rows_of(np.arange(60) % 2)[0], training=True)
+    way = pull_module.Way(*(seen_module.SeenGaps(contrast, 1), 1.0, seen_module.SeenGaps(contrast, 1)))
+    return way, np.arange(60), np.where(np.arange(60) % 2, -0.5, 0.5)[:, None]
+
+
+@pytest.mark.parametrize("unit", [10.0, 0.1])
+def test_the_gap_of_the_top_k_itself_is_aimed_at_as_far_as_the_smoothing(unit: float) -> None:
+    way, rows, half = cut_way()
+    nothing, new = np.zeros((60, 1)), np.ones(60, bool)
+    way.go_to((rows, 0.2 * half, nothing, new), np.array([unit]), np.array([1.0]), (rows, -0.3 * half, nothing, new))
+    gap = 0.2 - min(0.5, pull_module.MOST_BIAS * unit)  # a soft gap of 0.2, a gap of -0.3
+    expected = np.sign(gap) * way.gaps.pull_back(np.ones((1, 1))) * abs(gap) / np.hypot(gap, unit)
+    np.testing.assert_allclose(way.slope, expected, rtol=1e-9)
+
+
+def test_the_difference_of_both_gaps_is_a_running_mean() -> None:
+    way, rows, half = cut_way()
+    last, sizes = np.zeros((60, 1)), []
+    for times in (1.0, 0.0, 0.0):
+        batches = [
+            (rows, values, before, np.full(60, not sizes))
+            for values, before in ((0 * half, 0 * half), (times * half, last))
+        ]
+        way.go_to(batches[0], np.array([1e6]), np.array([1.0]), batches[1])
+        last = times * half
+        sizes.append(np.abs(way.slope).sum())
+    memory = pull_module.BIAS_MEMORY
+    np.testing.assert_allclose(np.array(sizes) / sizes[0], [1, memory, memory**2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("lengths", [(7, 7, 7, 7), (2, 9, 3, 30)])
+def test_the_gaps_that_are_aimed_at_are_those_of_the_ranking(lengths: tuple[int, ...], monkeypatch: Any) -> None:
+    monkeypatch.setattr(pull_module, "MOST_BIAS", np.inf)
+    rng, qid = np.random.default_rng(0), np.repeat(np.arange(len(lengths)), lengths)
+    scores, group = rng.normal(size=(len(qid), 1)), rng.integers(0, 2, len(qid))
+    data = er.RankingData.from_arrays(np.zeros((len(qid), 1)), rng.integers(0, 2, len(qid)), group, qid)
+    pull = pull_module.BatchPull(pull_module.Term("dp", k=3), data, np.ones(1))
+    leaf = torch.tensor(scores)
+    pull(torch.ones_like(leaf), leaf, np.arange(len(qid)))
+    expected = er.measure(scores[:, 0], data, "dp@3")["dp@3"]
+    assert expected > 0.01
+    assert abs(pull.ways[0]._last.item()) == pytest.approx(expected, abs=1e-6)
+
+
 def test_groups_are_told_by_features_and_not_by_the_rows_own_query() -> None:
     rng = np.random.default_rng(0)
     group = rng.integers(0, 2, 1200)

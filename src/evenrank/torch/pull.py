@@ -23,7 +23,11 @@ KNOWN, OWN = 0.4, 0.5
 # A gap that was carried beyond 0 has half of its strength left, which is let go slowly: Adam goes on for some ten
 # batches in a direction once taken, so swings are twenty apart, and in that time the strength must not double again.
 # Gaps within this share of the smoothing at a strength of 1 are noise, not a swing.
-HALVED, RELEASE, SWING = 0.5, 1.02, 0.2
+HALVED, RELEASE, SWING = 0.5, 1.02, 0.13
+# The gap of the top k itself differs from that of the soft one. The difference, a running mean over batches, moves the
+# gap that is aimed at by no more than this share of the smoothing at a strength of 1: where the top k does not follow,
+# the soft one would run away and take the ranking with it.
+BIAS_MEMORY, MOST_BIAS = 0.95, 0.67
 # The first batches belong to the loss. Adam's sizes remember a thousand: what swings here shortens all later steps.
 WARM_UP = 10
 
@@ -37,6 +41,8 @@ class Way:
         Of all rows, or within queries.
     times : float
         How strongly, at a strength of 1, beside the loss.
+    cut : SeenGaps, optional
+        Of all rows, for the top k itself, where ``gaps`` are those of the soft one.
 
     Attributes
     ----------
@@ -46,12 +52,19 @@ class Way:
         In this batch, in the values, (b, models): the slope of the gaps' size, and that of its smooth form.
     """
 
-    def __init__(self, gaps: SeenGaps | QueryGaps, times: float) -> None:
-        self.gaps, self.times, self.scale = gaps, times, LossScale()
+    def __init__(self, gaps: SeenGaps | QueryGaps, times: float, cut: SeenGaps | None = None) -> None:
+        self.gaps, self.times, self.cut, self.scale = gaps, times, cut, LossScale()
         self._share: Any = 1.0
         self._last: NDArray[Any] | None = None
+        self._bias: NDArray[Any] | None = None
 
-    def go_to(self, batch: tuple[Any, ...], unit: NDArray[Any], alphas: NDArray[Any]) -> None:
+    def go_to(
+        self,
+        batch: tuple[Any, ...],
+        unit: NDArray[Any],
+        alphas: NDArray[Any],
+        cut_batch: tuple[Any, ...] | None = None,
+    ) -> None:
         """Take in a batch.
 
         Parameters
@@ -60,13 +73,23 @@ class Way:
             What `SeenGaps.take` takes.
         unit, alphas : ndarray
             The smoothing at a strength of 1, and the strengths, (models,).
+        cut_batch : tuple, optional
+            The same batch with the values of the top k itself, for ``cut``.
         """
         gaps = self.gaps.take(*batch)
+        if self.cut is not None and cut_batch is not None:
+            gaps = gaps + self._bias_to(self.cut.take(*cut_batch) - gaps, MOST_BIAS * unit)
         if isinstance(self.gaps, SeenGaps):
             self._steady(gaps, unit)
         size, slope = np.abs(gaps), self.gaps.pairs.slope(gaps)
         self.full = self.gaps.pull_back(slope)
         self.slope = self.gaps.pull_back(slope * self._share * size / np.maximum(np.hypot(gaps, alphas * unit), TINY))
+
+    def _bias_to(self, difference: NDArray[Any], most: NDArray[Any]) -> NDArray[Any]:
+        """By how much the gap of the top k is larger than that of the soft one: a running mean, within bounds."""
+        before = difference if self._bias is None else self._bias
+        self._bias = BIAS_MEMORY * before + (1 - BIAS_MEMORY) * difference
+        return np.clip(self._bias, -most, most)
 
     def _steady(self, gaps: NDArray[Any], unit: NDArray[Any]) -> None:
         """Less of the strength where a gap went to the other side of 0, more of it elsewhere."""
@@ -84,7 +107,7 @@ class Term:
     scope: str = "amortized"
     target: str = "topk"
     k: int = 5
-    smoothing: float = 0.2
+    smoothing: float = 0.3
     momentum: float | None = None
 
 
@@ -112,10 +135,12 @@ class BatchPull:
         times = [1.0] if chances is None else [OWN, KNOWN]
         self.term, self.alphas, self.batches = term, alphas, 0
         self._query = data.query_of_row
-        # The value of each row when it was last seen, and whether it was.
-        self._last = np.zeros((data.n_rows, len(alphas)), np.float32)
+        cut = term.target == "topk" and term.scope != "per_query"
+        # The values of each row when it was last seen (soft, and of the top k itself), and whether it was.
+        self._last = [np.zeros((data.n_rows, len(alphas)), np.float32) for _ in range(1 + cut)]
         self._seen = np.zeros(data.n_rows, bool)
         gaps: list[SeenGaps | QueryGaps]
+        cuts: list[SeenGaps | None] = [None] * len(cells)
         if term.scope == "per_query":
             gaps = [QueryGaps(each, self._query) for each in cells]
         else:
@@ -123,7 +148,9 @@ class BatchPull:
             for contrast in contrasts[1:]:
                 contrast.pairs = contrasts[0].pairs
             gaps = [SeenGaps(contrast, len(alphas), term.momentum) for contrast in contrasts]
-        self.ways = [Way(each, t) for each, t in zip(gaps, times, strict=True)]
+            if cut:
+                cuts = [SeenGaps(contrast, len(alphas), term.momentum) for contrast in contrasts]
+        self.ways = [Way(*each) for each in zip(gaps, times, cuts, strict=True)]
 
     def __call__(self, loss_slope: Tensor, scores: Tensor, rows: Any) -> Tensor:
         """Give the slope of a batch.
@@ -148,19 +175,26 @@ class BatchPull:
         query = self._query[rows]
         bounds = np.concatenate([[0], np.flatnonzero(np.diff(query)) + 1, [len(query)]])
         value, pull_back = bind_target(self.term.target, bounds, k=self.term.k).at(numbers)
-        value = value.astype(np.float32)  # as it is kept, so that sums of differences stay sums of values
-        batch = rows, value.astype(np.float64), self._last[rows], ~self._seen[rows]
-        self._last[rows], self._seen[rows] = value, True
-        unit = self.term.smoothing * value.std(axis=0, dtype=np.float64)
+        unit = self.term.smoothing * value.std(axis=0)
+        # The soft top k is 1/2 midway between the last item inside and the first one outside.
+        kinds = [value, (1 + np.sign(value - 0.5)) / 2][: len(self._last)]
+        batches = [self._taken(rows, *each) for each in zip(kinds, self._last, strict=True)]
+        self._seen[rows] = True
         loss, own, total = _size(loss_slope.cpu().numpy()), None, np.zeros_like(numbers)
         for way in self.ways:
-            way.go_to(batch, unit, self.alphas)
+            way.go_to(batches[0], unit, self.alphas, *batches[1:])
             size = _size(pull_back(way.full))
             own = size if own is None else own
             c = way.scale.update_sums(loss, made_up(own, size))
             total += way.times * c * pull_back(way.slope)
         self.batches += 1
         return torch.as_tensor(min(1.0, self.batches / WARM_UP) * total).to(scores)
+
+    def _taken(self, rows: NDArray[Any], value: NDArray[Any], last: NDArray[np.float32]) -> tuple[Any, ...]:
+        """What `SeenGaps.take` takes of these values, which are kept as the last ones."""
+        kept = value.astype(np.float32)  # sums of differences stay sums of values
+        before, last[rows] = last[rows], kept
+        return rows, kept.astype(np.float64), before, ~self._seen[rows]
 
 
 def slope_of(values: Tensor, leaf: Tensor) -> Tensor:

@@ -110,7 +110,7 @@ class FairNeuralRanker(BaseRanker):
         max_violation: float | None = None,
         hidden: Sequence[int] = (64, 32),
         loss: str = "listnet",
-        smoothing: float = 0.2,
+        smoothing: float = 0.3,
         momentum: float | None = None,
         epochs: int | None = None,
         batch_queries: int = 100,
