@@ -9,6 +9,7 @@ import pytest
 
 from evenrank.boosting import pull as pull_module
 from evenrank.boosting.group_chances import group_chances, known_contrast
+from evenrank.boosting.objective import held_back
 from evenrank.boosting.pull import KNOWN, OWN, SMOOTHING, WARM_UP, FairPull
 from evenrank.data import RankingData
 from evenrank.notions import SCOPES, bind
@@ -200,6 +201,26 @@ def test_a_share_of_the_strength_stays_as_it_is_while_there_is_no_gap_beyond_noi
     assert pull.ways[0].share[0] == 0.5
 
 
+def test_what_is_not_followed_at_once_is_followed_slowly() -> None:
+    # A pull that holds a gap near 0 against the loss must not change sides with it.
+    data, share = rows(), 0.25
+    contrast = bind("dp", data)
+    pull = FairPull(contrast, bind_target("score", data.query_ptr))
+    scores = np.random.default_rng(3).normal(size=data.n_rows)
+    for code in (0, 1):
+        scores[data.group == code] -= scores[data.group == code].mean() - (0.01 if code else -0.01)
+    pull.ways[0].share[:] = share
+    followed = []
+    for _ in range(200):
+        pull(scores, np.ones(data.n_rows), 1.0)
+        followed.append(float(pull.ways[0].slope[0] / pull.ways[0].full[0]))
+    sizes = [1 / (data.group == code).sum() for code in (0, 1)]
+    wanted = 0.02 / np.hypot(0.02, np.std(scores) * np.sqrt(SMOOTHING**2 + sum(sizes)))
+    missing = wanted * (1 - share) * (1 - pull_module.SLOWLY * share) ** np.arange(200)
+    np.testing.assert_allclose(followed, wanted - missing, rtol=1e-9)
+    assert pull.ways[0].share[0] == share
+
+
 def test_equal_scores_do_not_pull() -> None:
     data = rows()
     pull = FairPull(bind("dp", data), bind_target("topk", data.query_ptr, floor=FLOOR))
@@ -325,3 +346,29 @@ def test_lists_of_a_single_group_are_left_to_the_loss_where_nothing_there_change
         assert moved.sum() >= 0.9 * movable.sum()
         if notion == "dp":
             assert movable.sum() == 2 * (each is mixed)
+
+
+def test_a_step_along_the_pull_is_little_longer_than_the_losss_own_in_its_list() -> None:
+    rng, lengths = np.random.default_rng(0), np.array([5, 1, 30, 7])
+    ptr, query = np.concatenate([[0], np.cumsum(lengths)]), np.repeat(np.arange(4), lengths)
+    first, second, pull = rng.normal(size=43), rng.random(43), rng.normal(size=43)
+    second[query == 2] *= 1e-9  # its order is settled
+    first[query == 3] = second[query == 3] = 0  # no relevant item
+    held = held_back(pull, first, second, ptr, 0.5)
+    for one in range(3):
+        rows = query == one
+        longest = 0.5 * np.abs(first[rows]).sum() / second[rows].sum()
+        expected = np.where(np.abs(pull[rows]) / second[rows] > longest, np.abs(pull[rows]) / longest, second[rows])
+        np.testing.assert_allclose(held[rows], expected, rtol=1e-12)
+    assert (held[query == 2] > second[query == 2]).any()
+    np.testing.assert_array_equal(held[query == 3], 0)
+
+
+def test_what_the_pull_follows_is_the_gap_of_what_is_counted() -> None:
+    data = rows()
+    contrast, soft = bind("dp", data), bind_target("score", data.query_ptr)
+    hard = np.where(data.group == 0, 1.0, -1.0)
+    soft.counted = lambda scores: hard  # type: ignore[method-assign]
+    pull = FairPull(contrast, soft)
+    pull(-hard, np.ones(data.n_rows), 1.0)
+    np.testing.assert_array_equal(pull.ways[0].gaps, contrast.gaps(hard))

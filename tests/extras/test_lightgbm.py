@@ -26,6 +26,7 @@ from evenrank.boosting.lambdarank import LambdaRank  # noqa: E402
 from evenrank.boosting.objective import FLOOR, FairObjective, fairness  # noqa: E402
 from evenrank.boosting.pull import SETTLED, WARM_UP  # noqa: E402
 from evenrank.boosting.soft_topk import FastTopK  # noqa: E402
+from evenrank.ranking import Ranking  # noqa: E402
 from evenrank.targets import bind_target  # noqa: E402
 from model_mutations import written  # noqa: E402
 
@@ -131,6 +132,15 @@ def test_the_compiled_soft_top_k_is_the_target(k: int, levels: int | None) -> No
     slope = rng.normal(size=data.n_rows)
     np.testing.assert_allclose(fast.value(scores), plain.value(scores), rtol=1e-12)
     np.testing.assert_allclose(fast.pull_back(scores, slope), plain.pull_back(scores, slope), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 5, 40])
+@pytest.mark.parametrize("levels", [None, 3, 1])
+def test_what_is_counted_is_the_top_k_that_is_measured(k: int, levels: int | None) -> None:
+    data, rng = made(40), np.random.default_rng(0)
+    scores = rng.normal(size=data.n_rows) if levels is None else rng.integers(0, levels, data.n_rows) / 2
+    counted = FastTopK(data.query_ptr, k, 0.2, FLOOR).counted(scores)
+    np.testing.assert_allclose(counted, Ranking(scores, data.query_ptr).top(k), rtol=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 5])

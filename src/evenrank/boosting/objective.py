@@ -237,7 +237,7 @@ def held_back(
     """
     slope, hold = (np.add.reduceat(part, query_ptr[:-1]) for part in (np.abs(first), second))
     per_step = np.divide(hold, length * slope, out=np.zeros(len(hold)), where=slope > 0)
-    return np.maximum(second, np.abs(pull) * np.repeat(per_step, np.diff(query_ptr)))
+    return np.asarray(np.maximum(second, np.abs(pull) * np.repeat(per_step, np.diff(query_ptr))))
 
 
 def group_sums(data: RankingData) -> Any:
