@@ -195,7 +195,7 @@ def _sort(order: Any, keys: Any, spare: Any) -> None:
         width *= 2
 
 
-@numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
+@numba.njit(cache=True, error_model="numpy")  # type: ignore[misc, untyped-decorator, unused-ignore]
 def _lambdas(
     scores: Any,
     label: Any,
@@ -216,7 +216,7 @@ def _lambdas(
     second: Any,
 ) -> None:
     longest = len(discount)
-    spare = np.empty(longest, np.int32)
+    spare, differing = np.empty(longest, np.int32), np.empty(longest, np.int32)
     # The list from the top down, so that the pairs run through memory in order.
     s, y, g = np.empty(longest, scores.dtype), np.empty(longest, np.float32), np.empty(longest, np.float64)
     slope, bend = np.empty(longest, np.float32), np.empty(longest, np.float32)
@@ -239,9 +239,12 @@ def _lambdas(
         total, scale = 0.0, inverse_ideal[q]
         spread = by_difference and s[0] != s[n - 1]
         for i in range(min(n - 1, truncation)):
+            others = 0  # found without a branch: which labels differ cannot be foreseen
             for j in range(i + 1, n):
-                if y[i] == y[j]:
-                    continue
+                differing[others] = j
+                others += y[i] != y[j]
+            for m in range(others):
+                j = differing[m]
                 sign = one if y[i] > y[j] else -one  # no branch: which item is the better one cannot be foreseen
                 lead = sign * (s[i] - s[j])
                 if measure == 0:
