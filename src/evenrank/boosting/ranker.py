@@ -215,7 +215,7 @@ class FairBoosted:
             closer = partial(trained_at, within=spec.max_violation if cut else None)
             last: Any = [(alpha, partial(closer, own=own)) for alpha, own in LAST if cut or chances is not None]
             last = [(OF_THESE_ROWS, fit_at)] if exact else last
-            on_training_rows = {} if judged.held_out else {"last": last, "finally_": () if cut or exact else BETWEEN}
+            on_training_rows = {} if judged.held_out else {"last": last, "finally_": () if exact else BETWEEN}
             gap = keep_within_limit(self, spec, judged, fit_at, **on_training_rows)
             self.violation_ = gap if not judged.held_out else self._gap(training, spec)
         else:
