@@ -20,7 +20,7 @@ SMOOTHING = 0.1
 # features tell them, by the gap between those and all rows of a list alike, which holds on other queries; and a little
 # along the groups themselves, by their own gap and near the cut, which closes what is left on the training rows at
 # little cost.
-KNOWN, OWN = 0.9, 0.4
+KNOWN, OWN = 0.9, 0.35
 # A tree may carry a gap beyond 0. Then the share of the strength that follows that gap at once is halved, and let go
 # slowly while there is a gap: a strong α swings no more than a weak one. Gaps within this share of ε are noise, neither
 # a swing nor a reason to pull harder: a share that grew in quiet rounds would swing again in the last ones.
@@ -31,7 +31,7 @@ HALVED, RELEASE, SWING = 0.5, 1.1, 0.2
 SLOWLY = 0.1
 # Where the loss holds a list loosely, since its order is settled, a step along what features tell has no bound of its
 # own, and strong α threw lists about. It is at most so many times the spread of the list's scores, before the rate.
-LONGEST = 10.0
+LONGEST = 1.5
 # The first trees belong to the loss: the strength rises to its full size over these rounds.
 WARM_UP = 5
 # And trees take as many rounds again to follow it. A model of fewer is not one of the strength asked for, and often
