@@ -188,9 +188,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             The trained ranker itself.
         """
         given_sets = as_sets(fitting.pairs(eval_set, eval_X, eval_y))
-        is_training = [
-            each is X or (type(each) is tuple and each[0] is X and each[1] is y) for each in given_sets or ()
-        ]
+        is_training = fitting.training_among(given_sets, X, y)
         X, data, names = self._fit_rows(with_pandas_categories(X), y, qid, group, sensitive_features, sample_weight)
         if self.categories_:
             kwargs.setdefault("categorical_feature", [names.index(name) for name in self.categories_])
@@ -200,12 +198,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         weights = each_in_order(eval_sample_weight, sets, orders, "eval_sample_weight") or own_weights(given_sets)
         judged = judged_sets(given_sets, eval_sensitive_features, sets, sizes, orders, starts, self.relevance_threshold)
         start = stored_rows(init_score, data.row_order, data.n_rows, "init_score")
-        given = {
-            "eval_group": sizes,
-            "eval_sample_weight": weights,
-            "eval_init_score": starts,
-            **kwargs,
-        }
+        given = {"eval_group": sizes, "eval_sample_weight": weights, "eval_init_score": starts, **kwargs}
         library: Any = super()
 
         def fit_once(

@@ -132,6 +132,8 @@ def test_data_as_a_set_brings_groups_weights_and_the_limit(library: str) -> None
     without = history(ranker(library).fit(data, eval_set=[held_out.with_group(None)]))
     assert not any("dp" in name for name in without)
     if library == "lightgbm":
+        alone = data.with_group(None)
+        assert list(ranker(library, alpha=0.0).fit(alone, eval_set=[alone]).evals_result_) == ["training"]
         weight = np.where(held_out.query_of_row < 30, 1.0, 0.0)
         half = replace(held_out, sample_weight=weight)
         assert history(ranker(library, alpha=0.0).fit(data, eval_set=[half.with_group(None)])) != history(

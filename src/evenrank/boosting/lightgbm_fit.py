@@ -12,6 +12,7 @@ from evenrank.boosting.lightgbm_text import with_objective
 from evenrank.boosting.objective import FairObjective
 from evenrank.boosting.parameters import changes_prediction
 from evenrank.boosting.pull import SETTLED
+from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.extras import require
 
@@ -58,6 +59,11 @@ def pairs(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
     if eval_X is None:
         return eval_set
     return list(zip(eval_X, eval_y, strict=True)) if isinstance(eval_X, tuple) else [(eval_X, eval_y)]
+
+
+def training_among(sets: list[Any] | None, X: Any, y: Any) -> list[bool]:
+    """Tell which evaluation sets are the training rows themselves."""
+    return [each is X if isinstance(each, RankingData) else each[0] is X and each[1] is y for each in sets or ()]
 
 
 def with_training(sets: Any, marked: list[bool], X: Any, relevance: Any) -> Any:
