@@ -25,7 +25,7 @@ from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import LIGHTGBM
 from evenrank.boosting.ranker import FairBoosted
 from evenrank.boosting.rows import in_order, stored_rows, with_pandas_categories
-from evenrank.boosting.rules import POINTWISE, lightgbm_rule
+from evenrank.boosting.rules import POINTWISE, check_labels, lightgbm_rule
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.extras import require
@@ -190,6 +190,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         given_sets = as_sets(fitting.pairs(eval_set, eval_X, eval_y))
         is_training = fitting.training_among(given_sets, X, y)
         X, data, names = self._fit_rows(with_pandas_categories(X), y, qid, group, sensitive_features, sample_weight)
+        check_labels(lightgbm_rule, self.get_params(), self._objective or BASES[0], data.relevance)
         if self.categories_:
             kwargs.setdefault("categorical_feature", [names.index(name) for name in self.categories_])
         sets, sizes, orders = eval_rows(given_sets, eval_qid, eval_group, names, self.categories_, like=X)

@@ -16,7 +16,7 @@ from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import XGBOOST
 from evenrank.boosting.ranker import FairBoosted
 from evenrank.boosting.rows import in_order, query_weights, stored_rows
-from evenrank.boosting.rules import POINTWISE, xgboost_rule
+from evenrank.boosting.rules import POINTWISE, check_labels, xgboost_rule
 from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier, understood
 from evenrank.boosting.xgboost_dask import dask_fit, dask_objective
 from evenrank.boosting.xgboost_fit import Counting, best_score, own_stopping, settled
@@ -145,6 +145,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             The trained ranker itself.
         """
         X, data, names = self._fit_rows(X, y, qid, group, sensitive_features)
+        check_labels(xgboost_rule, self.get_params(), self.objective, data.relevance)
         self._types = ["c" if name in self.categories_ else "float" for name in names] if self.categories_ else None
         weight = None if sample_weight is None else query_weights(sample_weight, data.n_queries)
         given_sets = as_sets(eval_set)
@@ -175,7 +176,10 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             for number, (features, relevance) in enumerate(sets or [] if trees is None else []):
                 parts = (None if each is None else each[number] for each in (sample_weight_eval_set, margins))
                 evals.append((self._matrix(rows, features, relevance, sizes[number], *parts), f"validation_{number}"))
-            self._boost(rows, evals, objective, metric, verbose, xgb_model, trees)
+            try:
+                self._boost(rows, evals, objective, metric, verbose, xgb_model, trees)
+            except xgboost.core.XGBoostError as error:
+                raise understood(error) from None
 
         self._train(X, data, names, judged, eval_max_violation, fit_once, start)
         return self

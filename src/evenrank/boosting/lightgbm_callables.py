@@ -16,6 +16,7 @@ from evenrank.boosting.rows import as_rows
 from evenrank.boosting.rules import lightgbm_rule
 from evenrank.errors import DataError
 from evenrank.extras import require
+from evenrank.quiet import first_line
 from evenrank.rankers.top_violation import TopViolation
 
 
@@ -54,7 +55,12 @@ def of_labels(metric: EvaluationMetric) -> Any:
 
 
 def understood(error: Exception) -> Exception:
-    """Give an error in words where LightGBM names a line of its source: for rows on which no tree can grow."""
+    """Give an error in words where LightGBM names a line of its source, or labels that its NDCG does not take."""
+    if any(part in str(error) for part in ("for ranking task", "number of label mappings")):
+        return DataError(
+            f"LightGBM's NDCG needs relevance in whole numbers, one label_gain for each (31 by default): "
+            f"{first_line(error).rstrip(',.')}. Round it, pass label_gain, or set metric='None'."
+        )
     if "num_features()" not in str(error):
         return error
     return DataError(

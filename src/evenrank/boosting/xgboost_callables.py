@@ -18,6 +18,13 @@ from evenrank.extras import require
 from evenrank.quiet import first_line
 from evenrank.rankers.top_violation import TopViolation
 
+# What XGBoost's metrics say of labels that they do not take, and how we say it.
+LABELS = {
+    "binary labels": "MAP needs relevance 0 or 1. Make it binary",
+    "positive integer": "NDCG needs relevance in whole numbers. Round it, set ndcg_exp_gain=False",
+    "lesser than or equal to": "NDCG needs relevance of at most 31. Set ndcg_exp_gain=False",
+}
+
 
 def small_classifier(**options: Any) -> Any:
     """Make the untrained classifier that tells what features say of the group; see `group_chances`.
@@ -40,8 +47,14 @@ def small_classifier(**options: Any) -> Any:
 
 
 def understood(error: Exception) -> Exception:
-    """Give an error in words where a frame has a category that training had not: XGBoost names its source and stack."""
+    """Give an error of the data in words, where XGBoost names its source and stack.
+
+    They are labels that one of its metrics does not take, and a category of a frame that training had not.
+    """
     message = first_line(error)
+    needed = next((words for part, words in LABELS.items() if part in message), None)
+    if needed is not None:
+        return DataError(f"XGBoost's {needed}, or name other metrics in eval_metric.")
     if "category not in the training set" not in message:
         return error
     found = message[message.index("Found") :] if "Found" in message else message
