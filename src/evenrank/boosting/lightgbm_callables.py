@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.group_chances import BINNED_ROWS, BINS, LEAF_ROWS, LEAVES, RATE, RIDGE, TREES
-from evenrank.boosting.metrics import ConstrainedNDCG, EvaluationMetric
+from evenrank.boosting.metrics import ConstrainedNDCG, EvaluationMetric, metric_name
 from evenrank.boosting.objective import FairObjective, ObjectiveOnRows, fairness
 from evenrank.boosting.own_rows import refuse_other_rows
 from evenrank.boosting.rows import as_rows
@@ -129,6 +129,7 @@ class fair_metric(TopViolation):
 
     def __init__(self, data: Any, **options: Any) -> None:
         super().__init__(as_rows(data), fairness(**options))
+        self.name = metric_name(self.name)
 
     def __call__(self, first: Any, second: Any) -> tuple[str, float, bool]:
         """Give the metric for the arguments of `fair_objective`.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.group_chances import BINS, LEAF_ROWS, LEAVES, RATE, RIDGE, TREES
-from evenrank.boosting.metrics import ConstrainedNDCG
+from evenrank.boosting.metrics import ConstrainedNDCG, metric_name
 from evenrank.boosting.objective import ObjectiveOnRows, fairness
 from evenrank.boosting.own_rows import refuse_other_rows
 from evenrank.boosting.rows import as_rows
@@ -104,6 +104,7 @@ class fair_metric(TopViolation):
 
     def __init__(self, data: Any, **options: Any) -> None:
         super().__init__(as_rows(data), fairness(**options))
+        self.name = metric_name(self.name)
 
     def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[str, float]:
         """Give the metric's name and the gap for scores (n,); ``rows`` is XGBoost's DMatrix."""
