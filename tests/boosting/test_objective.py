@@ -230,6 +230,9 @@ def test_evaluation_sets_are_brought_together_too() -> None:
 
 def test_bare_callables_take_rows_that_stand_together_only() -> None:
     assert as_rows(([1, 0], ["a", "b"], [7, 7])).n_rows == 2
+    for given, kind in (("ab", "str"), (["a", "b"], "list of 2"), (np.zeros(3), "ndarray"), ([1, 2, 3], "list of 3")):
+        with pytest.raises(ConfigError, match=rf"\(relevance, sensitive_features, qid\).*; got {kind}"):
+            as_rows(given)
     with pytest.raises(DataError, match="must stand together"):
         as_rows(([1, 0, 1], ["a", "b", "a"], [7, 8, 7]))
 

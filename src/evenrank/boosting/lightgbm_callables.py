@@ -77,9 +77,9 @@ class fair_objective(ObjectiveOnRows):
     data : RankingData or tuple
         The training rows, or their (relevance, sensitive_features, qid), (n,) each. The rows of a query stand together.
     objective : str
-        "lambdarank", "logistic" or "squared".
+        "lambdarank", "rank_xendcg", "logistic" or "squared".
     params : dict, optional
-        LightGBM's; sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain are used.
+        LightGBM's; sigmoid, lambdarank_truncation_level, lambdarank_norm, label_gain and objective_seed are used.
     **options : Any
         notion, alpha, target, scope, k, temperature and max_violation, as in `FairLGBMRanker`.
 

@@ -25,8 +25,8 @@ BOOSTING = ("boosting_type", "boosting", "boost")
 PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(BOOSTING, (None, "gbdt", "gbrt"))
 PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
 MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
-# How the text of a model names a loss that is no objective of LightGBM's; its scores are those of the trees. The squared
-# one is its regression; its logistic one, "binary", would make probabilities of the scores.
+# How the text of a model names a loss that is no objective of LightGBM's; its scores are those of the trees. Squared is
+# its regression; its logistic loss, "binary", would make probabilities of the scores.
 TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 # Other names of ``early_stopping_round``.
 PATIENCE = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")

@@ -291,11 +291,19 @@ def as_rows(data: Any) -> RankingData:
 
     Raises
     ------
+    ConfigError
+        If they are neither.
     DataError
         If the rows of a query do not stand together.
     """
     if isinstance(data, RankingData):
         rows = data
+    elif not isinstance(data, tuple | list) or len(data) != 3 or any(np.ndim(part) != 1 for part in data):
+        shape = f" of {len(data)}" if isinstance(data, tuple | list) else ""
+        raise ConfigError(
+            "the rows must be a RankingData, or (relevance, sensitive_features, qid) with one value per row each; got "
+            f"{type(data).__name__}{shape}."
+        )
     else:
         relevance, group, qid = data
         rows = RankingData.from_arrays(np.zeros((len(relevance), 0)), relevance, group, qid)

@@ -68,8 +68,10 @@ class fair_objective(ObjectiveOnRows):
 
     Parameters
     ----------
-    data, objective, **options
+    data, **options
         See `evenrank.lightgbm.fair_objective`.
+    objective : str
+        "rank:ndcg" (the same as "lambdarank"), "rank:pairwise", "rank:map", "logistic" or "squared".
     params : dict, optional
         XGBoost's; those of LambdaRank are used.
 
