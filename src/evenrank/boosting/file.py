@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from evenrank.boosting.parameters import kept, refuse_prediction_parameters
-from evenrank.boosting.rows import library_features
+from evenrank.boosting.rows import data_features, library_features
 from evenrank.boosting.trees import Damaged
 from evenrank.categories import renumbered
 from evenrank.data import RankingData
@@ -18,7 +18,6 @@ from evenrank.frame_columns import feature_matrix
 from evenrank.rankers.base import NotFittedError
 from evenrank.rankers.content import short
 from evenrank.rankers.imputing import read_categories
-from evenrank.rankers.matching import match_features
 from evenrank.rankers.model_file import checked_parameters, header, names, need, numbers, plain_value
 from evenrank.rankers.parameters import is_number, is_plain
 
@@ -105,12 +104,7 @@ def columns(X: Any, ranker: Any) -> Any:
     """
     names = getattr(ranker, "feature_names_", None)
     if isinstance(X, RankingData):
-        place = match_features(X, names or ())
-        own = np.array(X.feature_names, object)[place]
-        of_data = {
-            name: X.categories[mine] for name, mine in zip(names or (), own, strict=True) if mine in X.categories
-        }
-        return renumbered(X.features[:, place], names or (), of_data, ranker.categories_)
+        return data_features(X, names, ranker.categories_)
     features = library_features(X, names)
     if not ranker.categories_ or not hasattr(features, "columns"):
         return features

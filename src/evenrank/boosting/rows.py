@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
+from evenrank.categories import Categories, renumbered
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
 from evenrank.frame_columns import frame_labels
 from evenrank.notions import Notion
-from evenrank.rankers.matching import category_frame, named_columns, unnamed
+from evenrank.rankers.matching import category_frame, match_features, named_columns, unnamed
 from evenrank.row_checks import as_array, checked_numbers, frame_names, unmasked
 
 
@@ -225,58 +226,54 @@ def in_order(values: Any, order: NDArray[np.int64] | None) -> Any:
     return values if order is None or values is None else _safe_indexing(values, order)
 
 
-def eval_rows(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, list[Any]]:
-    """Bring evaluation sets to stored order.
+def stored_rows(values: Any, order: NDArray[np.int64] | None, n: int, what: str) -> Any:
+    """Bring rows to stored order, of which there must be so many.
 
     Parameters
     ----------
-    eval_set, eval_qid, eval_group
-        See `evenrank.lightgbm.FairLGBMRanker.fit`.
+    values, order
+        As in `in_order`.
+    n : int
+        The number of rows.
+    what : str
+        What an error calls the values.
 
     Returns
     -------
-    tuple
-        The sets with the rows of a query together, the sizes of their queries, and the orders of their rows.
+    array, frame, sparse matrix, list or None
+        The same kind.
     """
-    if eval_set is None:
-        return None, eval_group, []
-    sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
-    parted = [without_query(X, eval_qid, eval_group) for X, _ in sets]
-    if eval_qid is None and any(ids is not None for _, ids in parted):
-        if any(ids is None for _, ids in parted):
-            raise ConfigError("every eval_set, or none, must have a column 'qid'; or pass eval_qid.")
-        sets, eval_qid = [(X, y) for (X, _), (_, y) in zip(parted, sets, strict=True)], [ids for _, ids in parted]
-    if eval_qid is None:
-        return [(library_features(X), unmasked(y, "y")) for X, y in sets], eval_group, [None] * len(sets)
-    if len(eval_qid) != len(sets):
-        raise ConfigError(f"eval_qid must have the query ids of each of the {len(sets)} eval_set; got {len(eval_qid)}.")
-    stored, sizes, orders = [], [], []
-    for (X, y), ids in zip(sets, eval_qid, strict=True):
-        rows = RankingData.from_arrays(np.zeros((len(ids), 0)), np.zeros(len(ids)), None, ids)
-        stored.append((in_order(library_features(X), rows.row_order), in_order(y, rows.row_order)))
-        sizes.append(np.diff(rows.query_ptr))
-        orders.append(rows.row_order)
-    return stored, sizes, orders
-
-
-def each_in_order(parts: Any, orders: list[Any]) -> Any:
-    """Bring a column of each evaluation set to stored order.
-
-    Parameters
-    ----------
-    parts : sequence or None
-        One column per evaluation set.
-    orders : list
-        The orders that `eval_rows` gave.
-
-    Returns
-    -------
-    list or None
-        The columns.
-    """
-    if parts is None:
+    if values is None:
         return None
-    return [in_order(part, order) for part, order in zip(parts, orders, strict=True)]
+    found = values.shape[0] if getattr(values, "shape", ()) else len(values)
+    if found != n:
+        raise DataError(f"{what} must have one value for each of the {n} rows; got {found}.")
+    return in_order(values, order)
+
+
+def data_features(data: RankingData, names: tuple[str, ...] | None, categories: Categories) -> Any:
+    """Give the features of data in the order of training, with the numbers that training gave to categories.
+
+    Parameters
+    ----------
+    data : RankingData
+        The rows.
+    names : tuple of str or None
+        The features in training.
+    categories : mapping
+        Of those that hold categories, the labels in training.
+
+    Returns
+    -------
+    ndarray
+        (n, d), in stored order.
+    """
+    place = match_features(data, names or ())
+    own = np.array(data.feature_names, object)[place]
+    of_data = {
+        name: data.categories[mine] for name, mine in zip(names or (), own, strict=True) if mine in data.categories
+    }
+    return renumbered(data.features[:, place], names or (), of_data, categories)
 
 
 def as_rows(data: Any) -> RankingData:
@@ -294,11 +291,19 @@ def as_rows(data: Any) -> RankingData:
 
     Raises
     ------
+    ConfigError
+        If they are neither.
     DataError
         If the rows of a query do not stand together.
     """
     if isinstance(data, RankingData):
         rows = data
+    elif not isinstance(data, tuple | list) or len(data) != 3 or any(np.ndim(part) != 1 for part in data):
+        shape = f" of {len(data)}" if isinstance(data, tuple | list) else ""
+        raise ConfigError(
+            "the rows must be a RankingData, or (relevance, sensitive_features, qid) with one value per row each; got "
+            f"{type(data).__name__}{shape}."
+        )
     else:
         relevance, group, qid = data
         rows = RankingData.from_arrays(np.zeros((len(relevance), 0)), relevance, group, qid)
