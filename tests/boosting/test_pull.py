@@ -357,7 +357,7 @@ def test_a_step_along_the_pull_is_no_longer_than_it_may_be() -> None:
     rng = np.random.default_rng(0)
     second, pull = rng.random(40) * 10.0 ** rng.integers(-4, 5, 40), rng.normal(size=40)
     longest = np.where(np.arange(40) % 4 == 0, 0.0, rng.random(40))
-    held = held_back(pull, second, longest)
+    held = held_back(pull, second, np.divide(1, longest, out=np.zeros(40), where=longest > 0))
     np.testing.assert_array_equal(held[longest == 0], second[longest == 0])
     some = longest > 0
     within = np.abs(pull / second)[some] <= longest[some]

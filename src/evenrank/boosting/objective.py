@@ -174,7 +174,9 @@ class FairObjective:
             self._update(precise)
             steps = list_steps(first, second, self.data.query_ptr)
             pull = self.pull(precise, first, self.alpha, second, steps)
-            second = held_back(pull, second, np.repeat(self._length * steps, self.data.lengths))
+            longest = self._length * steps
+            per_pull = np.divide(1.0, longest, out=np.zeros_like(longest), where=longest > 0)
+            second = held_back(pull, second, np.repeat(per_pull, self.data.lengths))
             first = first + pull
         return np.asarray(first, np.float32), np.asarray(second, np.float32)
 
@@ -214,7 +216,7 @@ class FairObjective:
         self.alpha = float(np.clip(self.alpha * np.exp(GAIN * step), SMALLEST_ALPHA, LARGEST_ALPHA))
 
 
-def held_back(pull: NDArray[Any], second: NDArray[Any], longest: NDArray[Any]) -> NDArray[Any]:
+def held_back(pull: NDArray[Any], second: NDArray[Any], per_pull: NDArray[Any]) -> NDArray[Any]:
     """Give second derivatives with which no step along the pull is longer than it may be.
 
     Where the order of a list is settled the loss hardly holds its rows, and a leaf of such rows that are pulled would
@@ -224,16 +226,15 @@ def held_back(pull: NDArray[Any], second: NDArray[Any], longest: NDArray[Any]) -
     ----------
     pull, second : ndarray
         The pull, and the loss's second derivative, (n,).
-    longest : ndarray
-        The longest step of each row, (n,); 0 leaves the row as it is.
+    per_pull : ndarray
+        One over the longest step of each row, (n,); 0 leaves the row as it is.
 
     Returns
     -------
     ndarray
-        At least ``second``, (n,): a row's pull over it is at most ``longest``.
+        At least ``second``, (n,): a row's pull over it is at most the longest step.
     """
-    needed = np.divide(np.abs(pull), longest, out=np.zeros_like(pull), where=longest > 0)
-    return np.asarray(np.maximum(second, needed))
+    return np.asarray(np.maximum(second, np.abs(pull) * per_pull))
 
 
 def group_sums(data: RankingData) -> Any:
