@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from os import PathLike
 from typing import Any
 
@@ -187,11 +188,11 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         """
         given_sets = fitting.pairs(eval_set, eval_X, eval_y)
         is_training = [rows is X and labels is y for rows, labels in given_sets or ()]
-        X, data, names = self._fit_rows(with_pandas_categories(X), y, qid, group, sensitive_features, sample_weight)
-        if self.categories_:
-            kwargs.setdefault("categorical_feature", [names.index(name) for name in self.categories_])
+        X, data, names = self._fit_rows(X, y, qid, group, sensitive_features, sample_weight)
+        if data.categories:  # those of a frame it finds itself
+            kwargs.setdefault("categorical_feature", [names.index(name) for name in data.categories])
         sets, sizes, orders = eval_rows(given_sets, eval_qid, eval_group)
-        sets = sets and [(with_pandas_categories(rows), labels) for rows, labels in sets]
+        sets = sets and [(with_pandas_categories(rows, X), labels) for rows, labels in sets]
         starts = each_in_order(eval_init_score, orders)
         judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, starts, self.relevance_threshold)
         start = in_order(init_score, data.row_order)
@@ -293,7 +294,10 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         """
         known = self._serving_groups(X, sensitive_features)
         stored = isinstance(X, RankingData)
-        scores = super().predict(with_pandas_categories(columns(X, self)), *args, **kwargs)
+        with warnings.catch_warnings():
+            if stored or self.categories_:  # columns were found by their names before
+                warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+            scores = super().predict(with_pandas_categories(columns(X, self)), *args, **kwargs)
         if known is not None and np.ndim(scores) == 1:
             scores = self._shifted(scores, known)
         return X.to_caller(scores) if stored else scores  # type: ignore[no-any-return, unused-ignore]

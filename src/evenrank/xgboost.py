@@ -14,7 +14,7 @@ from evenrank.boosting.held_out import judged_sets
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import XGBOOST
 from evenrank.boosting.ranker import FairBoosted
-from evenrank.boosting.rows import each_in_order, eval_rows, in_order, query_weights
+from evenrank.boosting.rows import each_in_order, eval_rows, in_order, query_weights, with_pandas_categories
 from evenrank.boosting.rules import POINTWISE, xgboost_rule
 from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier, understood
 from evenrank.boosting.xgboost_dask import dask_fit, dask_objective
@@ -143,11 +143,12 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             The trained ranker itself.
         """
         X, data, names = self._fit_rows(X, y, qid, group, sensitive_features)
-        self._types = ["c" if name in self.categories_ else "float" for name in names] if self.categories_ else None
+        self._types = ["c" if name in data.categories else "float" for name in names] if data.categories else None
         weight = None if sample_weight is None else query_weights(sample_weight, data.n_queries)
         sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
         if sets and sizes is None:
             raise ConfigError("pass eval_qid or eval_group, the queries of each eval_set.")
+        sets = sets and [(with_pandas_categories(rows, X), labels) for rows, labels in sets]
         margins = each_in_order(base_margin_eval_set, orders)
         judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, margins, self.relevance_threshold)
         start = in_order(base_margin, data.row_order)
@@ -228,8 +229,13 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         return self.objective not in POINTWISE and (data.sample_weight is None or self._query_weight is not None)
 
     def _classifier(self) -> Any:
-        options = {name: getattr(self, name) for name in ("missing", "enable_categorical", "n_jobs")}
+        options = {"missing": self.missing, "n_jobs": self.n_jobs, "enable_categorical": self._has_categories}
         return small_classifier(feature_types=self._types or self.feature_types, **options)
+
+    @property
+    def _has_categories(self) -> bool:
+        """Whether XGBoost is told to look for categories: always where there are some."""
+        return bool(self.enable_categorical or self.categories_)
 
     def _trees_kept(self) -> int:
         best = getattr(self._Booster, "best_iteration", None)
@@ -314,7 +320,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             base_margin=margin,
             feature_weights=self.feature_weights if ref is None else None,
             missing=self.missing,
-            enable_categorical=self.enable_categorical,
+            enable_categorical=self._has_categories,
             feature_types=self._types or self.feature_types,
         )
 

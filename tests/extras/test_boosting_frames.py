@@ -68,8 +68,74 @@ def test_categories_of_other_frames_do_not_end_the_process(kind: str) -> None:
     np.testing.assert_allclose(model.predict(frame), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_categories_of_a_frame_are_known_by_their_labels_everywhere(library: str, kind: str, tmp_path: Any) -> None:
+    """Other rows have other numbers for the same categories, and a category that training had not is missing."""
+    as_kind = KINDS[kind]
+    colours = ["green", "red", "blue"]  # the numbers of training are not those of sorted labels
+    trained = ranker(library).fit(
+        as_kind(COLOURED.assign(colour=COLOURED.colour.cat.set_categories(colours))), GRADE, **ROWS
+    )
+    trained.save(tmp_path / "model.json")
+    expected = trained.predict(COLOURED)
+    assert len(np.unique(expected)) > 1
+    new = COLOURED.assign(
+        colour=pd.Categorical(np.where(COLOURED.colour == "red", "violet", COLOURED.colour.astype(str)))
+    )
+    lacking = COLOURED.assign(colour=COLOURED.colour.cat.remove_categories(["red"]))
+    of_lacking = trained.predict(lacking)
+    assert (of_lacking != expected).any()
+    COLOURED.assign(qid=QID).to_csv(tmp_path / "rows.csv", index=False)
+    rows = er.RankingData.from_frame(COLOURED.assign(qid=QID), relevance=None, group=None)
+    read = er.read(tmp_path / "rows.csv", relevance=None, group=None, categorical=["colour"])
+    for model in (trained, er.load(tmp_path / "model.json")):
+        assert set(model.categories_["colour"]) == set(colours)
+        for X in (as_kind(COLOURED), rows, read):
+            np.testing.assert_array_equal(model.predict(X), expected)
+        for X in (as_kind(new), as_kind(lacking)):
+            np.testing.assert_array_equal(model.predict(X), of_lacking)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_frame_with_categories_trains_as_its_rows_do(library: str) -> None:
+    rows = er.RankingData.from_frame(COLOURED.assign(qid=QID, relevance=GRADE, group=GROUP))
+    expected = ranker(library).fit(rows).predict(rows)
+    np.testing.assert_array_equal(ranker(library).fit(COLOURED, GRADE, **ROWS).predict(COLOURED), expected)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_evaluation_set_may_have_new_categories(library: str) -> None:
+    held = COLOURED.assign(colour=COLOURED.colour.cat.add_categories(["amber"]).fillna("amber"))
+    held.loc[:9, "colour"] = "amber"
+    lacking = held.assign(colour=held.colour.cat.remove_categories(["amber"]))
+    sets = {
+        "eval_set": [(held, GRADE), (lacking, GRADE)],
+        "eval_qid": [QID] * 2,
+        "eval_sensitive_features": [GROUP] * 2,
+    }
+    model = ranker(library).fit(COLOURED, GRADE, **ROWS, **sets)
+    history = model.evals_result_ if library == "lightgbm" else model.evals_result()
+    of_new, of_lacking = history.values()
+    assert of_new == of_lacking
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_columns_that_are_called_by_numbers_and_empty_categories(library: str) -> None:
+    table = COLOURED.assign(colour=COLOURED.colour.cat.rename_categories({"blue": ""}))
+    table.columns = [10, 11, 12, 13]
+    missing = table.copy()
+    missing[13] = table[13].cat.remove_categories([""])
+    model = ranker(library).fit(table, GRADE, **ROWS)
+    scores = model.predict(missing)
+    np.testing.assert_array_equal(model._raw_scores(missing), scores)
+    for X in (table, table[[13, 12, 10, 11]]):
+        np.testing.assert_array_equal(model.predict(X), scores)
+
+
 def test_xgboost_says_in_a_line_which_category_is_new() -> None:
     model = ranker("xgboost", enable_categorical=True).fit(COLOURED, GRADE, **ROWS)
+    model.categories_ = {}  # a file that an earlier version wrote does not have them
     with pytest.raises(DataError, match=r"`violet`\. Make it missing") as caught:
         model.predict(COLOURED.assign(colour=pd.Categorical(["violet"] * N)))
     assert "\n" not in str(caught.value)

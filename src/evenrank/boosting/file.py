@@ -94,7 +94,7 @@ def columns(X: Any, ranker: Any) -> Any:
     Parameters
     ----------
     X : array, frame, sparse matrix or RankingData
-        The rows; categories of a frame are found by their labels, if training knew them from a `RankingData`.
+        The rows; categories are found by their labels, and those that training had not are missing.
     ranker : FairBoosted
         The ranker.
 
@@ -115,5 +115,7 @@ def columns(X: Any, ranker: Any) -> Any:
     if not ranker.categories_ or not hasattr(features, "columns"):
         return features
     frame = nw.from_native(features, eager_only=True)
-    matrix, of_frame = feature_matrix(frame, names or (), "row {}".format, tuple(ranker.categories_))
+    own = dict(zip(map(str, frame.columns), frame.columns, strict=True))  # pandas may have numbers as names
+    categorical = [own[name] for name in ranker.categories_]
+    matrix, of_frame = feature_matrix(frame, [own[name] for name in names or ()], "row {}".format, categorical)
     return renumbered(matrix, names or (), of_frame, ranker.categories_)

@@ -24,7 +24,7 @@ from evenrank.boosting.held_out import Judged, check_held_out, check_limits, kep
 from evenrank.boosting.metrics import EvaluationMetric
 from evenrank.boosting.objective import TARGET, FairObjective, base_gradients
 from evenrank.boosting.pull import OWN
-from evenrank.boosting.rows import fit_rows
+from evenrank.boosting.rows import fit_rows, frame_categories, with_pandas_categories
 from evenrank.boosting.search import BETWEEN, LAST, best_cut
 from evenrank.boosting.within_limit import FitAt, keep_within_limit
 from evenrank.categories import Categories
@@ -142,9 +142,10 @@ class FairBoosted:
     ) -> tuple[Any, RankingData, tuple[str, ...]]:
         """The training rows as `fit_rows` gives them, with groups if the fairness term needs them."""
         options = {"notion": self.notion, "relevance_threshold": self.relevance_threshold}
+        X = with_pandas_categories(X)
         X, data, names = fit_rows(X, y, qid, group, sensitive_features, sample_weight, **options)
         FairnessSpec.of(self).check_groups(data, group_aware=self.group_aware)
-        self.categories_ = data.categories
+        self.categories_ = data.categories or frame_categories(X)
         return X, data, names
 
     def _train(
