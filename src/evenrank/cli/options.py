@@ -16,6 +16,8 @@ from evenrank.measures import parse_measure
 from evenrank.row_checks import is_number
 
 COLUMNS = "Columns of the file"
+WHOLE = re.compile(r"[+-]?[0-9]+")
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def number(text: str) -> float:
@@ -206,7 +208,10 @@ def label(text: str | None, known: Sequence[Any]) -> Any:
 
 
 def settings(texts: Sequence[str]) -> dict[str, Any]:
-    """Parse options from name=value; a value is a number, true, false or null as JSON has them, else text."""
+    """Parse options from name=value; a value is a number, true, false, null or a list as JSON has them, else text.
+
+    Numbers may be written as shells and people write them: .5, 5., +1.
+    """
     out: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -215,5 +220,12 @@ def settings(texts: Sequence[str]) -> dict[str, Any]:
         try:
             out[name.strip()] = json.loads(value)
         except ValueError:
-            out[name.strip()] = value
+            out[name.strip()] = _number_or_text(value)
     return out
+
+
+def _number_or_text(text: str) -> Any:
+    written = text.strip()
+    if WHOLE.fullmatch(written):
+        return int(written)
+    return float(written) if NUMBER.fullmatch(written) else text
