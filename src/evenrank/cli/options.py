@@ -12,6 +12,7 @@ import typer
 
 from evenrank.errors import ConfigError
 from evenrank.io.registry import FORMATS
+from evenrank.labels import label_places
 from evenrank.measures import parse_measure
 from evenrank.row_checks import is_number
 
@@ -204,7 +205,8 @@ def several(texts: Sequence[str] | None) -> list[str]:
 
 def label(text: str | None, known: Sequence[Any]) -> Any:
     """Find the group label that was typed: labels may be numbers."""
-    return next((name for name in known if str(name) == text), text)
+    place = -1 if text is None else label_places([text], known)[0]
+    return text if place < 0 else known[place]
 
 
 def settings(texts: Sequence[str]) -> dict[str, Any]:
