@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from os import PathLike
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting import lightgbm_fit as fitting
 from evenrank.boosting.file import columns, loaded, saved
+from evenrank.boosting.frames import matched_by_name
 from evenrank.boosting.held_out import judged_sets
 from evenrank.boosting.lightgbm_callables import (
     fair_metric,
@@ -24,7 +24,7 @@ from evenrank.boosting.lightgbm_text import checked_text
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import LIGHTGBM
 from evenrank.boosting.ranker import FairBoosted
-from evenrank.boosting.rows import each_in_order, eval_rows, in_order, with_pandas_categories
+from evenrank.boosting.rows import each_in_order, eval_rows, in_order
 from evenrank.boosting.rules import POINTWISE, lightgbm_rule
 from evenrank.data import RankingData
 from evenrank.errors import DataError
@@ -189,10 +189,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         given_sets = fitting.pairs(eval_set, eval_X, eval_y)
         is_training = [rows is X and labels is y for rows, labels in given_sets or ()]
         X, data, names = self._fit_rows(X, y, qid, group, sensitive_features, sample_weight)
-        if data.categories:  # those of a frame it finds itself
-            kwargs.setdefault("categorical_feature", [names.index(name) for name in data.categories])
-        sets, sizes, orders = eval_rows(given_sets, eval_qid, eval_group)
-        sets = sets and [(with_pandas_categories(rows, X), labels) for rows, labels in sets]
+        sets, sizes, orders = eval_rows(given_sets, eval_qid, eval_group, X)
         starts = each_in_order(eval_init_score, orders)
         judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, starts, self.relevance_threshold)
         start = in_order(init_score, data.row_order)
@@ -200,6 +197,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
             "eval_group": sizes,
             "eval_sample_weight": each_in_order(eval_sample_weight, orders),
             "eval_init_score": starts,
+            **fitting.categorical_features(data),
             **kwargs,
         }
         library: Any = super()
@@ -294,10 +292,8 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         """
         known = self._serving_groups(X, sensitive_features)
         stored = isinstance(X, RankingData)
-        with warnings.catch_warnings():
-            if stored or self.categories_:  # columns were found by their names before
-                warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-            scores = super().predict(with_pandas_categories(columns(X, self)), *args, **kwargs)
+        with matched_by_name(stored or hasattr(X, "columns")):
+            scores = super().predict(columns(X, self), *args, **kwargs)
         if known is not None and np.ndim(scores) == 1:
             scores = self._shifted(scores, known)
         return X.to_caller(scores) if stored else scores  # type: ignore[no-any-return, unused-ignore]

@@ -14,12 +14,13 @@ from evenrank.boosting.held_out import judged_sets
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import XGBOOST
 from evenrank.boosting.ranker import FairBoosted
-from evenrank.boosting.rows import each_in_order, eval_rows, in_order, query_weights, with_pandas_categories
-from evenrank.boosting.rules import POINTWISE, xgboost_rule
+from evenrank.boosting.rows import each_in_order, eval_rows, in_order, query_weights, refuse_two_ids
+from evenrank.boosting.rules import POINTWISE, XGBOOST_OBJECTIVES, xgboost_rule
 from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier, understood
 from evenrank.boosting.xgboost_dask import dask_fit, dask_objective
 from evenrank.boosting.xgboost_fit import Counting, best_score, own_stopping, settled
 from evenrank.boosting.xgboost_json import checked_model, is_linear
+from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.extras import require
@@ -77,6 +78,8 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
     """
 
     def _init_library(self, *, objective: str = NATIVE, **options: Any) -> None:
+        if not str(objective).startswith("rank:"):  # XGBRanker's own message names itself
+            choose(objective, XGBOOST_OBJECTIVES, what="objective")
         super()._init_library(objective=NATIVE if objective in BASES else objective, **options)
         self.objective = objective
 
@@ -142,13 +145,13 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         FairXGBRanker
             The trained ranker itself.
         """
+        refuse_two_ids(X, eval_set, qid=qid, group=group, eval_qid=eval_qid, eval_group=eval_group)
         X, data, names = self._fit_rows(X, y, qid, group, sensitive_features)
         self._types = ["c" if name in data.categories else "float" for name in names] if data.categories else None
         weight = None if sample_weight is None else query_weights(sample_weight, data.n_queries)
-        sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group)
+        sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group, X)
         if sets and sizes is None:
             raise ConfigError("pass eval_qid or eval_group, the queries of each eval_set.")
-        sets = sets and [(with_pandas_categories(rows, X), labels) for rows, labels in sets]
         margins = each_in_order(base_margin_eval_set, orders)
         judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, margins, self.relevance_threshold)
         start = in_order(base_margin, data.row_order)
@@ -229,13 +232,12 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         return self.objective not in POINTWISE and (data.sample_weight is None or self._query_weight is not None)
 
     def _classifier(self) -> Any:
-        options = {"missing": self.missing, "n_jobs": self.n_jobs, "enable_categorical": self._has_categories}
+        options = {
+            "missing": self.missing,
+            "n_jobs": self.n_jobs,
+            "enable_categorical": bool(self.enable_categorical or self.categories_),
+        }
         return small_classifier(feature_types=self._types or self.feature_types, **options)
-
-    @property
-    def _has_categories(self) -> bool:
-        """Whether XGBoost is told to look for categories: always where there are some."""
-        return bool(self.enable_categorical or self.categories_)
 
     def _trees_kept(self) -> int:
         best = getattr(self._Booster, "best_iteration", None)
@@ -320,7 +322,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             base_margin=margin,
             feature_weights=self.feature_weights if ref is None else None,
             missing=self.missing,
-            enable_categorical=self._has_categories,
+            enable_categorical=bool(self.enable_categorical or self.categories_),
             feature_types=self._types or self.feature_types,
         )
 

@@ -228,3 +228,23 @@ def test_the_same_rows_by_two_attributes(library: str) -> None:
     for result, group in zip(history.values(), (GROUP, other), strict=True):
         expected = er.measure(scores, relevance=GRADE, group=group, qid=QID, measures=["dp@5"])["dp@5"]
         assert result["dp@5"][-1] == pytest.approx(expected, abs=1e-5)
+
+
+def test_xgboost_is_given_query_ids_in_one_way() -> None:
+    both = FRAME.assign(qid=QID)
+    with pytest.raises(
+        ConfigError, match=r"X has a column 'qid', which XGBoost takes for the query ids, and qid= is giv"
+    ):
+        ranker("xgboost").fit(both, GRADE, **ROWS)
+    with pytest.raises(ConfigError, match=r"X has a column 'qid'.* and group= is given too"):
+        ranker("xgboost").fit(both, GRADE, group=[N], sensitive_features=GROUP)
+    with pytest.raises(ConfigError, match=r"an eval_set has a column 'qid'.* and eval_qid= is given too"):
+        ranker("xgboost").fit(FRAME, GRADE, **ROWS, eval_set=[(both, GRADE)], eval_qid=[QID])
+
+
+@pytest.mark.parametrize("objective", ["lambda", "binary:logistic", None])
+def test_an_objective_that_xgboost_does_not_rank_by_lists_those_that_work(objective: Any) -> None:
+    with pytest.raises(
+        ConfigError, match="objective must be one of rank:ndcg, lambdarank, rank:pairwise, rank:map, squ"
+    ):
+        ranker("xgboost", objective=objective)

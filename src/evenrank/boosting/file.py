@@ -8,6 +8,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from evenrank.boosting.frames import with_pandas_categories
 from evenrank.boosting.parameters import kept, refuse_prediction_parameters
 from evenrank.boosting.rows import library_features
 from evenrank.boosting.trees import Damaged
@@ -113,7 +114,7 @@ def columns(X: Any, ranker: Any) -> Any:
         return renumbered(X.features[:, place], names or (), of_data, ranker.categories_)
     features = library_features(X, names)
     if not ranker.categories_ or not hasattr(features, "columns"):
-        return features
+        return with_pandas_categories(features)
     frame = nw.from_native(features, eager_only=True)
     own = dict(zip(map(str, frame.columns), frame.columns, strict=True))  # pandas may have numbers as names
     categorical = [own[name] for name in ranker.categories_]

@@ -19,12 +19,13 @@ from evenrank.boosting.aware import (
     part_of_offsets,
     scores_by_others,
 )
+from evenrank.boosting.frames import frame_categories, with_pandas_categories
 from evenrank.boosting.group_chances import group_chances
 from evenrank.boosting.held_out import Judged, check_held_out, check_limits, kept_aside
 from evenrank.boosting.metrics import EvaluationMetric
 from evenrank.boosting.objective import TARGET, FairObjective, base_gradients
 from evenrank.boosting.pull import OWN
-from evenrank.boosting.rows import fit_rows, frame_categories, with_pandas_categories
+from evenrank.boosting.rows import fit_rows
 from evenrank.boosting.search import BETWEEN, LAST, best_cut
 from evenrank.boosting.within_limit import FitAt, keep_within_limit
 from evenrank.categories import Categories

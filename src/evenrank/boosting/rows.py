@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
-from evenrank.categories import plain_labels
+from evenrank.boosting.frames import with_pandas_categories
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.extras import require
 from evenrank.frame_columns import frame_labels
 from evenrank.notions import Notion
-from evenrank.rankers.matching import category_frame, named_columns, unnamed
+from evenrank.rankers.matching import named_columns, unnamed
 from evenrank.row_checks import as_array, checked_numbers, frame_names, unmasked
 
 
@@ -98,6 +97,32 @@ def without_query(X: Any, qid: Any, group: Any) -> tuple[Any, Any]:
 
     frame = nw.from_native(X, eager_only=True)
     return frame.drop("qid").to_native(), frame_labels(frame["qid"])
+
+
+def _listed(eval_set: Any) -> list[Any]:
+    """Evaluation sets, none, one or several, as a list."""
+    return [] if eval_set is None else [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+
+
+def refuse_two_ids(X: Any, eval_set: Any, **given: Any) -> None:
+    """Refuse query ids beside a frame's column ``qid``, which XGBoost takes for them whatever else is given.
+
+    Parameters
+    ----------
+    X, eval_set
+        The features, and the evaluation sets.
+    **given : array-like or None
+        Ids and sizes of queries by the name of their parameter; those of evaluation sets begin with "eval".
+    """
+    sets = _listed(eval_set)
+    for part, frames, of_eval in (("X", [X], False), ("an eval_set", [rows for rows, _ in sets], True)):
+        also = [name for name, ids in given.items() if ids is not None and name.startswith("eval") == of_eval]
+        columns = [frame_names(frame) for frame in frames if also]
+        if any(names is not None and "qid" in list(names) for names in columns):
+            raise ConfigError(
+                f"{part} has a column 'qid', which XGBoost takes for the query ids, and {also[0]}= is given too. "
+                "Leave out one of them."
+            )
 
 
 def query_ids(qid: Any, group: Any, n: int) -> ArrayLike:
@@ -187,67 +212,6 @@ def library_features(X: Any, names: Sequence[str] | None = None) -> Any:
     return X if names is None else named_columns(X, names)
 
 
-def with_pandas_categories(X: Any, like: Any = None) -> Any:
-    """Give a frame with categories as pandas has it: LightGBM ends the process over those of Arrow and polars.
-
-    A category of empty text is a missing one, as everywhere.
-
-    Parameters
-    ----------
-    X : array, frame or sparse matrix
-        The features.
-    like : array, frame or sparse matrix, optional
-        The features of training, in this form: ``X`` gets its categories, and what it lacks becomes missing.
-
-    Returns
-    -------
-    array, frame or sparse matrix
-        The features.
-    """
-    frame = category_frame(X)
-    if frame is None:
-        return X
-    require("pandas")
-    table = X if frame.implementation.is_pandas() else frame.to_pandas()
-    known = {} if like is None else _category_types(like)
-    changed = {}
-    for name, dtype in _category_types(table).items():
-        column = table[name]
-        if name in known and known[name] != dtype:
-            column = column.cat.set_categories(known[name].categories, ordered=known[name].ordered)
-        empty = column == ""
-        changed |= {name: column.mask(empty) if empty.any() else column}
-    if all(table[name] is column for name, column in changed.items()):
-        return table
-    table = table.copy(deep=False)
-    for name, column in changed.items():
-        table[name] = column
-    return table
-
-
-def _category_types(table: Any) -> dict[Any, Any]:
-    """The type of each column of pandas' categories."""
-    if category_frame(table) is None:
-        return {}
-    return {name: dtype for name, dtype in table.dtypes.items() if dtype.name == "category"}
-
-
-def frame_categories(table: Any) -> dict[str, tuple[Any, ...]]:
-    """Name the categories of pandas' columns, in the order of the numbers that the libraries see.
-
-    Parameters
-    ----------
-    table : array, frame or sparse matrix
-        What `with_pandas_categories` gives.
-
-    Returns
-    -------
-    dict
-        The labels of each feature that holds categories, as `numbered` has them.
-    """
-    return {str(name): plain_labels(dtype.categories) for name, dtype in _category_types(table).items()}
-
-
 def in_order(values: Any, order: NDArray[np.int64] | None) -> Any:
     """Bring rows to stored order.
 
@@ -267,13 +231,15 @@ def in_order(values: Any, order: NDArray[np.int64] | None) -> Any:
     return values if order is None or values is None else _safe_indexing(values, order)
 
 
-def eval_rows(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, list[Any]]:
+def eval_rows(eval_set: Any, eval_qid: Any, eval_group: Any, like: Any = None) -> tuple[Any, Any, list[Any]]:
     """Bring evaluation sets to stored order.
 
     Parameters
     ----------
     eval_set, eval_qid, eval_group
         See `evenrank.lightgbm.FairLGBMRanker.fit`.
+    like : array, frame or sparse matrix, optional
+        The features of training, whose categories the sets get.
 
     Returns
     -------
@@ -282,7 +248,7 @@ def eval_rows(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, 
     """
     if eval_set is None:
         return None, eval_group, []
-    sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+    sets = [(with_pandas_categories(X, like), y) for X, y in _listed(eval_set)]
     parted = [without_query(X, eval_qid, eval_group) for X, _ in sets]
     if eval_qid is None and any(ids is not None for _, ids in parted):
         if any(ids is None for _, ids in parted):

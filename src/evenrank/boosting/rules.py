@@ -9,6 +9,9 @@ from evenrank.errors import ConfigError
 from evenrank.losses import LOSSES
 
 POINTWISE = tuple(name for name, loss in LOSSES.items() if not loss.within)
+# What XGBoost's LambdaRank swaps pairs for, by objective.
+XGBOOST_MEASURES = {"rank:ndcg": "ndcg", "lambdarank": "ndcg", "rank:pairwise": "pairs", "rank:map": "map"}
+XGBOOST_OBJECTIVES = (*XGBOOST_MEASURES, *POINTWISE)
 
 
 def lightgbm_rule(params: dict[str, Any], objective: str = "lambdarank") -> Any:
@@ -63,9 +66,8 @@ def xgboost_rule(params: dict[str, Any], objective: str = "rank:ndcg") -> Any:
     """
     from evenrank.boosting.lambdarank import LambdaRank
 
-    measures = {"rank:ndcg": "ndcg", "lambdarank": "ndcg", "rank:pairwise": "pairs", "rank:map": "map"}
-    choose(objective, (*measures, *POINTWISE), what="objective")
-    measure = measures[objective]
+    choose(objective, XGBOOST_OBJECTIVES, what="objective")
+    measure = XGBOOST_MEASURES[objective]
     if params.get("lambdarank_pair_method", "topk") != "topk" or params.get("lambdarank_unbiased", False):
         raise ConfigError(
             "a fair objective needs lambdarank_pair_method='topk' and lambdarank_unbiased=False; got "

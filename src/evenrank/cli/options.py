@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, DataWarning
 from evenrank.io.registry import FORMATS
 from evenrank.labels import label_places
 from evenrank.measures import parse_measure
@@ -201,6 +202,41 @@ def shares(text: str, option: str, groups: Sequence[Any], words: Sequence[str] =
 def several(texts: Sequence[str] | None) -> list[str]:
     """Parse column names of an option that may be given several times, each time as "a,b,c"."""
     return [name for text in texts or () for name in names(text) or []]
+
+
+def ignored(
+    texts: Sequence[str] | None,
+    *,
+    categorical: Sequence[str] | None,
+    features: str | None,
+    roles: Mapping[str, str | None],
+) -> list[str]:
+    """Parse --ignore, which must not contradict the other options.
+
+    Parameters
+    ----------
+    texts : sequence of str, optional
+        What was given to --ignore.
+    categorical, features
+        What was given to --categorical and --features.
+    roles : mapping of str to str
+        Part of a column → the column that has it; to ignore one that is no feature anyway is noted.
+
+    Returns
+    -------
+    list of str
+        The columns.
+    """
+    columns = several(texts)
+    for column in columns:
+        for option, chosen in (("--categorical", several(categorical)), ("--features", names(features) or [])):
+            if column in chosen:
+                raise ConfigError(f"--ignore {column} contradicts {option} {column}; leave one of them out.")
+        role = next((role for role, name in roles.items() if name == column), None)
+        if role is not None:
+            told = f"--ignore {column} changes nothing: the column has the {role} and is no feature"
+            warnings.warn(f"{told}; name another with --{role.replace(' ', '-')}", DataWarning, stacklevel=3)
+    return columns
 
 
 def label(text: str | None, known: Sequence[Any]) -> Any:

@@ -117,8 +117,11 @@ def sweep(
         "format": input_format,
         "header": header,
     }
+    roles = {"query": query, "relevance": relevance, "group": columns[0], "item": item, "sample weight": sample_weight}
+    left_out = options.ignored(ignore, categorical=categorical, features=features, roles=roles)
     # "item" is no feature unless named, and may hold the ids.
-    ignored = [*(name for name in (*columns, *titles.values()) if name != "item"), *options.several(ignore)]
+    parts = [name for name in (*columns, *titles.values()) if name not in ("item", *options.several(categorical))]
+    ignored = [*parts, *left_out]
     data, texts = read_groupings(file, columns, titles if test is None else {}, {**reading, "ignore": ignored})
     held = None
     if test is not None:

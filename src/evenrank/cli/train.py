@@ -130,13 +130,14 @@ def train(
         require((base or trained).extra)
     file, stream = streaming.settled(file, engine, input_format=input_format)
     advice = {} if score is None else {"features": "Name the column of the scores with --score."}
+    roles = {"query": query, "relevance": relevance, "group": group, "item": item, "sample weight": sample_weight}
     columns: dict[str, Any] = {
         "query": query,
         "item": item,
         "relevance": relevance,
         "group": group,
         "features": options.names(features) if score is None else [score],
-        "ignore": options.several(ignore),
+        "ignore": options.ignored(ignore, categorical=categorical, features=features, roles=roles),
         "categorical": options.several(categorical),
         "sample_weight": sample_weight,
         "relevance_threshold": threshold,

@@ -21,6 +21,7 @@ from evenrank.frame_columns import (
     note_ids,
     note_left_out,
     python_values,
+    refuse_contradiction,
     usual_features,
 )
 from evenrank.io.values import (
@@ -134,6 +135,7 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
         and columns.relevance in (features or columns.categorical)
     ):
         raise ConfigError(f"features must not hold the relevance column {columns.relevance!r}, which is to be learnt.")
+    refuse_contradiction(columns.categorical, columns.ignore)
     named = {
         "query": columns.query,
         "relevance": columns.relevance,
