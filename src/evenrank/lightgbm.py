@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting import lightgbm_fit as fitting
-from evenrank.boosting.file import columns, loaded, saved
+from evenrank.boosting.eval_sets import as_sets, each_in_order, eval_rows, own_weights
+from evenrank.boosting.file import loaded, saved
 from evenrank.boosting.frames import matched_by_name
 from evenrank.boosting.held_out import judged_sets
 from evenrank.boosting.lightgbm_callables import (
@@ -24,8 +25,8 @@ from evenrank.boosting.lightgbm_text import checked_text
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import LIGHTGBM
 from evenrank.boosting.ranker import FairBoosted
-from evenrank.boosting.rows import each_in_order, eval_rows, in_order
-from evenrank.boosting.rules import POINTWISE, lightgbm_rule
+from evenrank.boosting.rows import in_order, stored_rows
+from evenrank.boosting.rules import POINTWISE, check_labels, lightgbm_rule
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.extras import require
@@ -168,7 +169,8 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         init_score : array-like, optional
             The score that each row starts from, (n,).
         eval_set, eval_X, eval_y, eval_sample_weight, eval_init_score : optional
-            Evaluation sets, in LGBMRanker's forms.
+            Evaluation sets, in LGBMRanker's forms; a set may be a `RankingData`, which brings its queries, groups and
+            weights.
         eval_qid, eval_group : list of array-like, optional
             The queries of each evaluation set: ids in any order, or sizes.
         eval_sensitive_features : list of array-like, optional
@@ -186,20 +188,17 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         FairLGBMRanker
             The trained ranker itself.
         """
-        given_sets = fitting.pairs(eval_set, eval_X, eval_y)
-        is_training = [rows is X and labels is y for rows, labels in given_sets or ()]
+        given_sets = as_sets(fitting.pairs(eval_set, eval_X, eval_y))
+        is_training = fitting.training_among(given_sets, X, y)
         X, data, names = self._fit_rows(X, y, qid, group, sensitive_features, sample_weight)
-        sets, sizes, orders = eval_rows(given_sets, eval_qid, eval_group, X)
-        starts = each_in_order(eval_init_score, orders)
-        judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, starts, self.relevance_threshold)
-        start = in_order(init_score, data.row_order)
-        given = {
-            "eval_group": sizes,
-            "eval_sample_weight": each_in_order(eval_sample_weight, orders),
-            "eval_init_score": starts,
-            **fitting.categorical_features(data),
-            **kwargs,
-        }
+        check_labels(lightgbm_rule, self.get_params(), self._objective or BASES[0], data.relevance)
+        sets, sizes, orders = eval_rows(given_sets, eval_qid, eval_group, names, self.categories_, like=X)
+        starts = each_in_order(eval_init_score, sets, orders, "eval_init_score")
+        weights = each_in_order(eval_sample_weight, sets, orders, "eval_sample_weight") or own_weights(given_sets)
+        judged = judged_sets(given_sets, eval_sensitive_features, sets, sizes, orders, starts, self.relevance_threshold)
+        start = stored_rows(init_score, data.row_order, data.n_rows, "init_score")
+        given = {"eval_group": sizes, "eval_sample_weight": weights, "eval_init_score": starts}
+        given |= fitting.categorical_features(data) | kwargs
         library: Any = super()
 
         def fit_once(
@@ -293,7 +292,7 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         known = self._serving_groups(X, sensitive_features)
         stored = isinstance(X, RankingData)
         with matched_by_name(stored or hasattr(X, "columns")):
-            scores = super().predict(columns(X, self), *args, **kwargs)
+            scores = super().predict(self._columns(X), *args, **kwargs)
         if known is not None and np.ndim(scores) == 1:
             scores = self._shifted(scores, known)
         return X.to_caller(scores) if stored else scores  # type: ignore[no-any-return, unused-ignore]

@@ -9,20 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.boosting.file import columns, loaded, saved
+from evenrank.boosting.eval_sets import as_sets, each_in_order, eval_rows
+from evenrank.boosting.file import loaded, saved
 from evenrank.boosting.held_out import judged_sets
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import XGBOOST
 from evenrank.boosting.ranker import FairBoosted
-from evenrank.boosting.rows import each_in_order, eval_rows, in_order, query_weights, refuse_two_ids
-from evenrank.boosting.rules import POINTWISE, XGBOOST_OBJECTIVES, xgboost_rule
+from evenrank.boosting.rows import in_order, query_weights, refuse_two_ids, stored_rows
+from evenrank.boosting.rules import POINTWISE, XGBOOST_OBJECTIVES, check_labels, xgboost_rule
 from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier, understood
 from evenrank.boosting.xgboost_dask import dask_fit, dask_objective
 from evenrank.boosting.xgboost_fit import Counting, best_score, own_stopping, settled
 from evenrank.boosting.xgboost_json import checked_model, is_linear
 from evenrank.checks import choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import DataError
 from evenrank.extras import require
 from evenrank.notions import NotionLike
 from evenrank.quiet import first_line
@@ -31,15 +32,7 @@ from evenrank.rankers import model_file
 xgboost = require("xgboost")
 require("numba")
 
-__all__ = [
-    "FairXGBRanker",
-    "dask_fit",
-    "dask_objective",
-    "fair_metric",
-    "fair_ndcg",
-    "fair_objective",
-    "train_scores",
-]
+__all__ = ["FairXGBRanker", "dask_fit", "dask_objective", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
 NATIVE = "rank:ndcg"
 
@@ -130,7 +123,8 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         base_margin : array-like, optional
             The score that each row starts from, (n,).
         eval_set, sample_weight_eval_set, base_margin_eval_set : list, optional
-            Evaluation sets, their weights and first scores, in XGBRanker's forms.
+            Evaluation sets, their weights and first scores, in XGBRanker's forms; a set may be a `RankingData`, which
+            brings its queries and groups.
         eval_qid, eval_group : list of array-like, optional
             The queries of each evaluation set: ids in any order, or sizes.
         eval_sensitive_features, eval_max_violation
@@ -145,16 +139,18 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         FairXGBRanker
             The trained ranker itself.
         """
-        refuse_two_ids(X, eval_set, qid=qid, group=group, eval_qid=eval_qid, eval_group=eval_group)
+        given_sets = as_sets(eval_set)
+        refuse_two_ids(X, given_sets, qid=qid, group=group, eval_qid=eval_qid, eval_group=eval_group)
         X, data, names = self._fit_rows(X, y, qid, group, sensitive_features)
+        check_labels(xgboost_rule, self.get_params(), self.objective, data.relevance)
         self._types = ["c" if name in data.categories else "float" for name in names] if data.categories else None
         weight = None if sample_weight is None else query_weights(sample_weight, data.n_queries)
-        sets, sizes, orders = eval_rows(eval_set, eval_qid, eval_group, X)
-        if sets and sizes is None:
-            raise ConfigError("pass eval_qid or eval_group, the queries of each eval_set.")
-        margins = each_in_order(base_margin_eval_set, orders)
-        judged = judged_sets(sets, eval_sensitive_features, eval_qid, sizes, orders, margins, self.relevance_threshold)
-        start = in_order(base_margin, data.row_order)
+        sets, sizes, orders = eval_rows(given_sets, eval_qid, eval_group, names, self.categories_, like=X)
+        margins = each_in_order(base_margin_eval_set, sets, orders, "base_margin_eval_set")
+        judged = judged_sets(
+            given_sets, eval_sensitive_features, sets, sizes, orders, margins, self.relevance_threshold
+        )
+        start = stored_rows(base_margin, data.row_order, data.n_rows, "base_margin")
         if weight is not None:
             by_row = np.repeat(weight * len(weight) / weight.sum(), np.diff(data.query_ptr))
             data = replace(data, sample_weight=by_row)
@@ -176,7 +172,10 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             for number, (features, relevance) in enumerate(sets or [] if trees is None else []):
                 parts = (None if each is None else each[number] for each in (sample_weight_eval_set, margins))
                 evals.append((self._matrix(rows, features, relevance, sizes[number], *parts), f"validation_{number}"))
-            self._boost(rows, evals, objective, metric, verbose, xgb_model, trees)
+            try:
+                self._boost(rows, evals, objective, metric, verbose, xgb_model, trees)
+            except xgboost.core.XGBoostError as error:
+                raise understood(error) from None
 
         self._train(X, data, names, judged, eval_max_violation, fit_once, start)
         return self
@@ -277,7 +276,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         known = self._serving_groups(X, sensitive_features)
         stored = isinstance(X, RankingData)
         try:
-            scores = super().predict(columns(X, self), **kwargs)
+            scores = super().predict(self._columns(X), **kwargs)
         except xgboost.core.XGBoostError as error:
             raise understood(error) from None
         if known is not None:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenrank.boosting.eval_sets import as_sets, each_in_order, eval_rows
 from evenrank.boosting.held_out import warn_if_above
 from evenrank.boosting.objective import FIRST_ALPHA, FLOOR, FairObjective, base_gradients
 from evenrank.boosting.pull import WARM_UP, FairPull
-from evenrank.boosting.rows import as_rows, eval_rows, fit_rows, query_ids
+from evenrank.boosting.rows import as_rows, fit_rows, query_ids
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.losses import LOSSES
@@ -221,10 +222,17 @@ def test_evaluation_sets_are_brought_together_too() -> None:
     assert eval_rows(None, None, None) == (None, None, [])
     with pytest.raises(ConfigError, match="each of the 1 eval_set; got 2"):
         eval_rows([(X, y)], [[1], [2]], None)
+    assert each_in_order([[1, 2, 3]], sets, orders, "weight") == [[1, 3, 2]]
+    with pytest.raises(DataError, match="weight must have one value for each of the 3 rows; got 4"):
+        each_in_order([[1, 2, 3, 4]], sets, orders, "weight")
+    assert as_sets((X, y)) == [(X, y)]
 
 
 def test_bare_callables_take_rows_that_stand_together_only() -> None:
     assert as_rows(([1, 0], ["a", "b"], [7, 7])).n_rows == 2
+    for given, kind in (("ab", "str"), (["a", "b"], "list of 2"), (np.zeros(3), "ndarray"), ([1, 2, 3], "list of 3")):
+        with pytest.raises(ConfigError, match=rf"\(relevance, sensitive_features, qid\).*; got {kind}"):
+            as_rows(given)
     with pytest.raises(DataError, match="must stand together"):
         as_rows(([1, 0, 1], ["a", "b", "a"], [7, 8, 7]))
 

@@ -10,7 +10,7 @@ import pytest
 from evenrank.boosting import pull as pull_module
 from evenrank.boosting.group_chances import group_chances, known_contrast
 from evenrank.boosting.objective import held_back
-from evenrank.boosting.pull import KNOWN, OWN, SMOOTHING, WARM_UP, FairPull
+from evenrank.boosting.pull import KNOWN, OWN, SMOOTHING, WARM_UP, FairPull, list_steps
 from evenrank.data import RankingData
 from evenrank.notions import SCOPES, bind
 from evenrank.rankers.spec import FairnessSpec
@@ -348,20 +348,22 @@ def test_lists_of_a_single_group_are_left_to_the_loss_where_nothing_there_change
             assert movable.sum() == 2 * (each is mixed)
 
 
-def test_a_step_along_the_pull_is_little_longer_than_the_losss_own_in_its_list() -> None:
-    rng, lengths = np.random.default_rng(0), np.array([5, 1, 30, 7])
-    ptr, query = np.concatenate([[0], np.cumsum(lengths)]), np.repeat(np.arange(4), lengths)
-    first, second, pull = rng.normal(size=43), rng.random(43), rng.normal(size=43)
-    second[query == 2] *= 1e-9  # its order is settled
-    first[query == 3] = second[query == 3] = 0  # no relevant item
-    held = held_back(pull, first, second, ptr, 0.5)
-    for one in range(3):
-        rows = query == one
-        longest = 0.5 * np.abs(first[rows]).sum() / second[rows].sum()
-        expected = np.where(np.abs(pull[rows]) / second[rows] > longest, np.abs(pull[rows]) / longest, second[rows])
-        np.testing.assert_allclose(held[rows], expected, rtol=1e-12)
-    assert (held[query == 2] > second[query == 2]).any()
-    np.testing.assert_array_equal(held[query == 3], 0)
+def test_the_mean_step_of_a_list_is_that_of_what_holds_it() -> None:
+    first, second = np.array([1.0, -3.0, 2.0, 0.0, 0.5], np.float32), np.array([2.0, 2.0, 0.0, 0.0, 0.25], np.float32)
+    np.testing.assert_allclose(list_steps(first, second, np.array([0, 2, 4, 5])), [4 / 4, 0, 0.5 / 0.25])
+
+
+def test_a_step_along_the_pull_is_no_longer_than_it_may_be() -> None:
+    rng = np.random.default_rng(0)
+    second, pull = rng.random(40) * 10.0 ** rng.integers(-4, 5, 40), rng.normal(size=40)
+    longest = np.where(np.arange(40) % 4 == 0, 0.0, rng.random(40))
+    held = held_back(pull, second, longest)
+    np.testing.assert_array_equal(held[longest == 0], second[longest == 0])
+    some = longest > 0
+    within = np.abs(pull / second)[some] <= longest[some]
+    assert 0 < within.sum() < some.sum()
+    np.testing.assert_array_equal(held[some][within], second[some][within])
+    np.testing.assert_allclose(np.abs(pull / held)[some][~within], longest[some][~within])
 
 
 def test_what_the_pull_follows_is_the_gap_of_what_is_counted() -> None:

@@ -120,6 +120,32 @@ def test_an_evaluation_set_may_have_new_categories(library: str) -> None:
     assert of_new == of_lacking
 
 
+@pytest.mark.parametrize("training", [*KINDS, "data"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_evaluation_set_is_the_same_in_every_form(library: str, training: str) -> None:
+    """Its columns stand in another order, and it has other numbers for the categories, one of which is new."""
+    train = COLOURED.assign(whole=np.arange(N) % 7)
+    colours = np.where(train.colour == "blue", "amber", train.colour.astype(str))
+    held = train.assign(colour=pd.Categorical(colours, ["red", "amber", "green"]))[["colour", "whole", "c", "a", "b"]]
+    named = {"qid": QID, "relevance": GRADE, "group": GROUP}
+    data = er.RankingData.from_frame(held.assign(**named))
+    rows = ROWS | {"y": GRADE} if training in KINDS else {}
+    X = KINDS[training](train) if rows else er.RankingData.from_frame(train.assign(**named))
+    pairs = [(as_kind(held), GRADE) for as_kind in KINDS.values()]
+    groups = [GROUP] * 3
+    of_pairs = ranker(library).fit(X, **rows, eval_set=pairs, eval_qid=[QID] * 3, eval_sensitive_features=groups)
+    of_data = ranker(library).fit(X, **rows, eval_set=[data])
+    of_each = [
+        result
+        for model in (of_pairs, of_data)
+        for result in (model.evals_result_ if library == "lightgbm" else model.evals_result()).values()
+    ]
+    assert len(of_each) == 4
+    assert of_each[1:] == of_each[:-1]
+    expected = er.measure(np.asarray(of_data.predict(held), np.float64), data, ["dp@5"])["dp@5"]
+    assert of_each[0]["dp@5"][-1] == pytest.approx(expected, abs=1e-5)
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_columns_that_are_called_by_numbers_and_empty_categories(library: str) -> None:
     table = COLOURED.assign(colour=COLOURED.colour.cat.rename_categories({"blue": ""}))
@@ -131,6 +157,17 @@ def test_columns_that_are_called_by_numbers_and_empty_categories(library: str) -
     np.testing.assert_array_equal(model._raw_scores(missing), scores)
     for X in (table, table[[13, 12, 10, 11]]):
         np.testing.assert_array_equal(model.predict(X), scores)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_frame_takes_the_places_of_features_without_names(library: str) -> None:
+    colour = COLOURED.colour.cat
+    X, categories = np.column_stack([FRAME, colour.codes]), {"x3": list(colour.categories)}
+    data = er.RankingData.from_arrays(X, GRADE, GROUP, QID, categories=categories)
+    model = ranker(library).fit(data, eval_set=[(COLOURED, GRADE)], eval_qid=[QID])
+    np.testing.assert_array_equal(model.predict(COLOURED), model.predict(data))
+    with pytest.raises(DataError, match="trained on 4 features; the data has 3"):
+        model.predict(COLOURED[["a", "b", "colour"]])
 
 
 def test_xgboost_says_in_a_line_which_category_is_new() -> None:

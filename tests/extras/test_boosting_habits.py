@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import evenrank as er
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, DataError
 
 pytestmark = pytest.mark.extras
 
@@ -65,3 +65,60 @@ def test_exponential_gain_is_that_of_both_libraries() -> None:
         columns: dict[str, Any] = {"relevance": y, "qid": qid, "measures": "ndcg@5", "ties": "input"}
         assert er.measure(model.predict(X), **columns, gain="exponential")["ndcg@5"] == pytest.approx(number, abs=1e-6)
         assert abs(er.measure(model.predict(X), **columns)["ndcg@5"] - number) > 1e-3
+
+
+MODES: list[dict[str, Any]] = [{"alpha": 0.0}, {"alpha": 1.0}, {"group_aware": True}, {"max_violation": 0.5}]
+REFUSED = [
+    ("xgboost", {"objective": "rank:map"}, GRADE, "rank:map needs relevance 0 or 1; got 2"),
+    ("xgboost", {}, GRADE + 0.5, "rank:ndcg needs relevance in whole numbers from 0 to 31; got 0.5"),
+    ("xgboost", {"lambdarank_pair_method": "topk"}, GRADE * 16, "rank:ndcg needs relevance .* got 32"),
+    ("lightgbm", {}, GRADE + 0.5, "lambdarank needs relevance in whole numbers from 0 to 30; got 0.5"),
+    ("lightgbm", {"label_gain": [0, 1]}, GRADE, "lambdarank needs relevance in whole numbers from 0 to 1; got 2"),
+    ("lightgbm", {"objective": "rank_xendcg"}, GRADE + 0.5, "LightGBM's NDCG needs relevance in whole numbers"),
+    ("lightgbm", {"objective": "squared"}, GRADE * 25, "LightGBM's NDCG needs relevance in whole numbers"),
+]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@pytest.mark.parametrize(("library", "options", "grade", "message"), REFUSED)
+def test_labels_that_a_loss_does_not_take_are_refused_in_one_line(
+    library: str, options: dict[str, Any], grade: Any, message: str, mode: dict[str, Any]
+) -> None:
+    with pytest.raises(DataError, match=message) as refused:
+        ranker(library, **options, **mode).fit(FRAME[["a", "b"]], grade, qid=FRAME["qid"], sensitive_features=GROUP)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("library", "options", "grade", "message"),
+    [
+        ("xgboost", {"objective": "rank:map"}, GRADE, "XGBoost's MAP needs relevance 0 or 1"),
+        ("xgboost", {"objective": "rank:pairwise"}, GRADE + 0.5, "XGBoost's NDCG needs relevance in whole numbers"),
+        ("xgboost", {}, GRADE * 16, "XGBoost's NDCG needs relevance of at most 31"),
+        ("lightgbm", {}, GRADE - 1, "LightGBM's NDCG needs relevance in whole numbers"),
+        ("lightgbm", {}, GRADE * 16, "LightGBM's NDCG needs relevance in whole numbers"),
+    ],
+)
+def test_labels_that_a_metric_does_not_take_are_refused_in_one_line(
+    library: str, options: dict[str, Any], grade: Any, message: str, alpha: float
+) -> None:
+    X, qid = FRAME[["a", "b"]], FRAME["qid"]
+    with pytest.raises(DataError, match=message) as refused:
+        ranker(library, alpha=alpha, **options).fit(
+            X, (GRADE > 1) * 1.0, qid=qid, sensitive_features=GROUP, eval_set=[(X, grade)], eval_qid=[qid]
+        )
+    assert "\n" not in str(refused.value)
+
+
+def test_labels_that_no_part_refuses_are_taken() -> None:
+    rows = {"qid": FRAME["qid"], "sensitive_features": GROUP}
+    for options in (
+        {"lambdarank_pair_method": "mean", "alpha": 0.0},
+        {"objective": "squared"},
+        {"ndcg_exp_gain": False},
+    ):
+        grade = GRADE if "alpha" in options else GRADE + 0.5
+        ranker("xgboost", **options).fit(FRAME[["a", "b"]], grade, **rows)
+    for objective in ("squared", "rank_xendcg"):
+        ranker("lightgbm", objective=objective, metric="None").fit(FRAME[["a", "b"]], GRADE + 0.5, **rows)

@@ -179,6 +179,11 @@ def test_no_step_along_what_features_tell_is_longer_than_so_many_spreads_of_its_
             longest = 10 * np.sqrt(scores[rows].var() + FLOOR**2)
             assert np.abs(bounded[rows] / hold[rows]).max() == pytest.approx(longest)
             np.testing.assert_allclose(bounded[rows] / bounded[rows][0], free[rows] / free[rows][0])
+    # A bound in units of the score, where that is more: the spread is small before trees have grown.
+    wider = fast.pull_lists(scores, slope, hold, 10.0, np.where(np.arange(data.n_queries) < 20, 1e3, 0.0))
+    early = data.query_of_row < 20
+    np.testing.assert_array_equal(wider[~early], bounded[~early])
+    assert np.abs(wider[early & settled] / hold[early & settled]).max() == pytest.approx(1e3)
 
 
 def test_an_objective_pulls_whole_lists_along_what_features_tell() -> None:

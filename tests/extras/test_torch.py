@@ -142,6 +142,65 @@ def test_padded_lists_are_their_items(target: str, notion: str, scope: str, padd
     assert whole.item() == pytest.approx(rows.item())
 
 
+@pytest.mark.parametrize("name", ["squared", "logistic", "ranknet", "listnet"])
+@pytest.mark.parametrize("padding", [0.0, -1e9, -np.inf, np.nan])
+@pytest.mark.parametrize("weighed", [False, True])
+def test_padded_lists_of_a_loss_are_their_items(name: str, padding: float, weighed: bool) -> None:
+    generator = torch.Generator().manual_seed(1)
+    mask = torch.rand(6, 9, generator=generator) < 0.7
+    mask[2] = False  # a list that is padded whole
+    scores = torch.randn(6, 9, generator=generator, dtype=torch.float64)
+    relevance = torch.randint(0, 3, (6, 9), generator=generator).double()
+    scores[~mask], relevance[~mask] = padding, padding
+    scores.requires_grad_()
+    weight = torch.rand(6, 9, generator=generator) + 0.5 if weighed else None
+    qid = torch.arange(6)[:, None].expand(6, 9)
+    loss = import_module("evenrank.torch.losses").LOSSES[name]()
+    group = torch.zeros(6, 9, dtype=torch.int64)  # ignored, as of rows
+    value = loss(scores, relevance, group, sample_weight=weight, mask=mask)
+    value.backward()
+    rows = scores.detach()[mask].requires_grad_()
+    expected = loss(rows, relevance[mask], None, qid[mask], sample_weight=None if weight is None else weight[mask])
+    expected.backward()
+    assert value.item() == expected.item() > 0
+    assert (scores.grad[mask] == rows.grad).all()
+    assert (scores.grad[~mask] == 0).all()
+    full = torch.randn(6, 9, generator=generator, dtype=torch.float64)
+    whole = loss(full, group.double() + torch.eye(6, 9))
+    assert whole.item() == loss(full.reshape(-1), (group + torch.eye(6, 9)).reshape(-1), None, qid.reshape(-1)).item()
+    assert loss(full, group.double(), mask=torch.zeros(6, 9)).item() == 0
+    for wrong in ({"qid": qid}, {"mask": mask[:2]}, {"sample_weight": torch.ones(6)}):
+        with pytest.raises(DataError, match=r"lists|\(B, L\)"):
+            loss(full, group.double(), **wrong)
+
+
+@pytest.mark.parametrize("notion", ["dp", "eop"])
+@pytest.mark.parametrize("weighed", [False, True])
+def test_padded_lists_may_have_probabilities_of_groups(notion: str, weighed: bool) -> None:
+    generator = torch.Generator().manual_seed(2)
+    mask = torch.rand(6, 9, generator=generator) < 0.7
+    scores = torch.randn(6, 9, generator=generator, dtype=torch.float64).masked_fill(~mask, np.nan).requires_grad_()
+    relevance = torch.randint(0, 2, (6, 9), generator=generator)
+    chances = torch.softmax(torch.randn(6, 9, 3, generator=generator, dtype=torch.float64), -1)
+    chances = torch.where(mask[..., None], chances, torch.nan)
+    weight = torch.rand(6, 9, generator=generator) + 0.5 if weighed else None
+    qid = torch.arange(6)[:, None].expand(6, 9)
+    loss = et.FairnessLoss(notion, target="topk", k=3)
+    gamma = loss(scores, relevance, chances, sample_weight=weight, mask=mask)
+    gamma.backward()
+    rows = scores.detach()[mask].requires_grad_()
+    weights = None if weight is None else weight[mask]
+    expected = loss(rows, relevance[mask], chances[mask], qid[mask], sample_weight=weights)
+    expected.backward()
+    assert gamma.item() == expected.item() > 0
+    assert (scores.grad[mask] == rows.grad).all()
+    assert (scores.grad[~mask] == 0).all()
+    whole = loss(torch.ones(6, 9), relevance, torch.full((6, 9, 2), 0.5))
+    assert whole.item() == 0
+    with pytest.raises(DataError, match=r"\(B, L, groups\) for probabilities; got \(6, 8, 3\) for \(6, 9\)"):
+        loss(scores, relevance, chances[:, 1:], mask=mask)
+
+
 @pytest.mark.parametrize("padding", [-1e9, -np.inf, torch.finfo(torch.float32).min])
 def test_padding_without_a_mask_is_refused(padding: float) -> None:
     loss, ones = et.FairnessLoss("dp"), torch.tensor([[1, 1, 0], [0, 1, 1]])
@@ -158,7 +217,7 @@ def test_lists_are_checked() -> None:
     with pytest.raises(DataError, match="take neither qid nor strata"):
         loss(scores, lists, lists, lists)
     with pytest.raises(
-        DataError, match=r"group must have the shape of the scores' lists, \(B, L\); got \(2,\) for \(2, 3\)"
+        DataError, match=r"group must have the shape of the scores' lists, \(B, L\), or .*; got \(2,\) for \(2, 3\)"
     ):
         loss(scores, lists, lists[:, 0])
     with pytest.raises(DataError, match="mask must have the shape"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -196,8 +197,8 @@ def test_group_aware_rankers_are_given_the_groups() -> None:
 
 
 @pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize(("name", "sign", "floor"), [("ndcg@5", 1, 0.0), ("eop@5", -1, -1.0)])
-def test_a_limit_puts_every_ranking_above_it_below_every_one_within(name: str, sign: int, floor: float) -> None:
+@pytest.mark.parametrize(("name", "sign"), [("ndcg@5", 1), ("eop@5", -1)])
+def test_a_limit_puts_every_ranking_above_it_below_every_one_within(name: str, sign: int) -> None:
     own = rows()
     metadata = {key: own[key] for key in ("qid", "sensitive_features")}
     data = er.RankingData.from_arrays(own["X"], own["y"], own["sensitive_features"], own["qid"])
@@ -209,8 +210,7 @@ def test_a_limit_puts_every_ranking_above_it_below_every_one_within(name: str, s
             if values["dp@5"] <= limit:
                 assert found == pytest.approx(sign * values[name])
             else:
-                assert found == pytest.approx(floor - (values["dp@5"] - limit))
-                assert found < floor
+                assert found == pytest.approx(-1e9 - 1e6 * (values["dp@5"] - limit), rel=1e-12)
 
 
 @pytest.mark.usefixtures("routing")
@@ -252,3 +252,95 @@ def test_a_search_keeps_to_the_limit() -> None:
     assert len(within) < len(alphas)
     assert search(max_violation=("dp@5", limit)).best_index_ == within[np.argmax(quality[within])]
     assert search(max_violation=("dp@5", 0.0)).best_index_ == np.argmin(gaps)
+
+
+class Mixed(BaseEstimator):  # type: ignore[misc]
+    """A ranker that learns nothing: a mix of two features."""
+
+    __metadata_request__fit = {"qid": True, "sensitive_features": True}  # noqa: RUF012
+
+    def __init__(self, share: float = 0.0) -> None:
+        self.share = share
+
+    def fit(self, X: Any, y: Any, **metadata: Any) -> Mixed:
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return X[:, 0] * (1 - self.share) + X[:, 1] * self.share
+
+
+SHARES = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+
+
+def leaning(queries: int = 80) -> dict[str, Any]:
+    """Rows whose first feature tells merit and leans against group b; the second is noise."""
+    rng = np.random.default_rng(3)
+    qid = np.repeat(np.arange(queries), 10)
+    b = rng.random(len(qid)) < 0.4
+    merit = rng.normal(size=len(qid))
+    X = np.stack([merit - 0.8 * b, rng.normal(size=len(qid))], axis=1)
+    return {"X": X, "y": (merit > 0.5) * 1.0, "qid": qid, "sensitive_features": np.where(b, "b", "a")}
+
+
+def by_fold(own: dict[str, Any], folds: int) -> tuple[Any, Any]:
+    """NDCG@5 and dp@5, (shares, folds), one by one."""
+    values = [
+        [
+            er.measure(
+                Mixed(share).predict(own["X"][test]),
+                relevance=own["y"][test],
+                group=own["sensitive_features"][test],
+                qid=own["qid"][test],
+                measures=["ndcg@5", "dp@5"],
+            )
+            for _, test in er.QueryKFold(folds).split(own["X"], qid=own["qid"])
+        ]
+        for share in SHARES
+    ]
+    return tuple(np.array([[fold[name] for fold in row] for row in values]) for name in ("ndcg@5", "dp@5"))  # type: ignore[return-value]
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("folds", [2, 5, 10, 40])
+def test_a_search_over_folds_keeps_to_the_limit_in_every_fold(folds: int) -> None:
+    own = leaning()
+    quality, gaps = by_fold(own, folds)
+    limits = np.unique(np.concatenate([gaps.ravel() * (1 + 1e-12), gaps.ravel() * (1 - 1e-12)]))[:: max(1, folds // 2)]
+    seen = set()
+    for limit in limits:
+        scoring = er.ranking_scorer("ndcg@5", max_violation=("dp@5", float(limit)))
+        grid = GridSearchCV(
+            Mixed(), {"share": SHARES}, scoring=scoring, cv=er.QueryKFold(folds), error_score="raise", refit=False
+        )
+        best = grid.fit(own["X"], own["y"], qid=own["qid"], sensitive_features=own["sensitive_features"]).best_index_
+        over = (gaps > limit).sum(axis=1)
+        assert over[best] == over.min()
+        fewest = np.flatnonzero(over == over.min())
+        if over.min() == 0:
+            assert quality[best].mean() == pytest.approx(quality[fewest].mean(axis=1).max(), abs=1e-12)
+        else:
+            excess = np.clip(gaps - limit, 0, None).sum(axis=1)
+            assert excess[best] == pytest.approx(excess[fewest].min(), abs=folds * 1e-6)
+        seen.add(bool(over.min()))
+    assert seen == {False, True}
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_fold_that_lacks_a_group_is_scored_by_quality() -> None:
+    own = leaning()
+    one_list = np.where(own["qid"] == 0, "b", "a")
+    scoring = er.ranking_scorer("ndcg@5", max_violation=("dp@5", 0.99))
+    grid = GridSearchCV(Mixed(), {"share": SHARES}, scoring=scoring, cv=er.QueryKFold(4), error_score="raise")
+    with pytest.warns(er.DataWarning, match=r"20 queries do not tell dp@5 \(their rows are all of group 'a'\)"):
+        grid.fit(own["X"], own["y"], qid=own["qid"], sensitive_features=one_list)
+    own["sensitive_features"] = np.where(own["qid"] % 2, "a", "b")  # all folds tell it
+    quality, _ = by_fold(own, 4)
+    np.testing.assert_allclose(grid.cv_results_["mean_test_score"], quality.mean(axis=1))
+    irrelevant = np.where(one_list == "b", 0.0, own["y"])
+    of_eop = er.ranking_scorer("ndcg@5", max_violation=("eop@5", 0.1))
+    with pytest.warns(er.DataWarning) as said:
+        found = of_eop(Mixed(), own["X"], irrelevant, qid=own["qid"], sensitive_features=one_list)
+    assert "80 queries do not tell eop@5" in str(said[-1].message)
+    assert 0 < found < 1
+    with pytest.raises(er.DataError, match="the data has none"):
+        scoring(Mixed(), own["X"], own["y"], qid=own["qid"])

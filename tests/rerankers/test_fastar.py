@@ -212,6 +212,32 @@ def test_lists_without_protected_items_keep_their_order():
     assert test.rerank([1.0, 3.0, 2.0], only).tolist() == [-3, -1, -2]
 
 
+WRITTEN = [
+    ("1", [0, 0, 1, 1]),
+    (1, ["0", "0", "1", "1"]),
+    ("1", [None, 0, 1, 1]),
+    (1, [0, 0, 1, 1]),
+    ("1.0", [0.0, 0.0, 1.0, 1.0]),
+]
+
+
+@pytest.mark.parametrize(("protected", "groups"), [*WRITTEN, ("1", [0, 1, "1", "1"]), (1, ["0", 0, 1, 1])])
+@pytest.mark.parametrize("form", [list, lambda labels: np.array(labels, object)])
+def test_labels_of_one_list_are_matched_as_those_of_data(protected, groups, form):
+    scores, test = np.array([5.0, 4, 3, 2]), FAStar(0.95, 0.3, protected=protected)
+    data = er.RankingData.from_arrays(np.zeros((4, 0)), [0] * 4, form(groups), [0] * 4)
+    order = test.rerank_list(scores, form(groups), 4)
+    assert order.tolist() == np.argsort(-test.rerank(scores, data, 4)).tolist() == [2, 3, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "groups", [[0, 0, 2], ["a", None, "c"], [None, None, None], [1.0, 1.5, 2.0], [["1"], ["2"], {}]]
+)
+def test_labels_that_are_not_written_as_the_protected_one_are_others(groups):
+    for protected in ("1", "None", 3):
+        assert FAStar(0.95, 0.3, protected=protected).rerank_list([1.0, 3.0, 2.0], groups).tolist() == [1, 2, 0]
+
+
 def test_the_protected_group_does_not_flip_between_calls():
     few_b = er.RankingData.from_arrays(np.zeros((4, 0)), [0] * 4, ["a", "a", "a", "b"], [0] * 4)
     few_a = er.RankingData.from_arrays(np.zeros((4, 0)), [0] * 4, ["b", "b", "b", "a"], [0] * 4)

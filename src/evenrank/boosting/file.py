@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
-from evenrank.boosting.frames import with_pandas_categories
 from evenrank.boosting.parameters import kept, refuse_prediction_parameters
-from evenrank.boosting.rows import library_features
 from evenrank.boosting.trees import Damaged
-from evenrank.categories import renumbered
-from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.frame_columns import feature_matrix
 from evenrank.rankers.base import NotFittedError
 from evenrank.rankers.content import short
 from evenrank.rankers.imputing import read_categories
-from evenrank.rankers.matching import match_features
 from evenrank.rankers.model_file import checked_parameters, header, names, need, numbers, plain_value
 from evenrank.rankers.parameters import is_number, is_plain
 
@@ -87,36 +80,3 @@ def loaded(
     ranker.alpha_ = float(alpha or 0)
     ranker.violation_ = float("nan") if violation is None else float(violation)
     return ranker, text
-
-
-def columns(X: Any, ranker: Any) -> Any:
-    """Give the features in the order of training: by name, or by place where either side has no names.
-
-    Parameters
-    ----------
-    X : array, frame, sparse matrix or RankingData
-        The rows; categories are found by their labels, and those that training had not are missing.
-    ranker : FairBoosted
-        The ranker.
-
-    Returns
-    -------
-    array, frame or sparse matrix
-        In the form that its library takes.
-    """
-    names = getattr(ranker, "feature_names_", None)
-    if isinstance(X, RankingData):
-        place = match_features(X, names or ())
-        own = np.array(X.feature_names, object)[place]
-        of_data = {
-            name: X.categories[mine] for name, mine in zip(names or (), own, strict=True) if mine in X.categories
-        }
-        return renumbered(X.features[:, place], names or (), of_data, ranker.categories_)
-    features = library_features(X, names)
-    if not ranker.categories_ or not hasattr(features, "columns"):
-        return with_pandas_categories(features)
-    frame = nw.from_native(features, eager_only=True)
-    own = dict(zip(map(str, frame.columns), frame.columns, strict=True))  # pandas may have numbers as names
-    categorical = [own[name] for name in ranker.categories_]
-    matrix, of_frame = feature_matrix(frame, [own[name] for name in names or ()], "row {}".format, categorical)
-    return renumbered(matrix, names or (), of_frame, ranker.categories_)

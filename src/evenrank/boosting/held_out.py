@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenrank.boosting.rows import in_order, query_ids
+from evenrank.boosting.rows import in_order, query_ids, stored_rows
 from evenrank.checks import check_number
 from evenrank.confidence import interval
 from evenrank.data import RankingData
@@ -118,18 +118,24 @@ def kept_aside(data: RankingData, fraction: float) -> NDArray[np.bool_]:
 
 
 def judged_sets(
-    sets: Any, groups: Any, qids: Any, sizes: Any, orders: list[Any], starts: Any, relevance_threshold: float
+    sets: list[Any] | None,
+    groups: Any,
+    pairs: Any,
+    sizes: Any,
+    orders: list[Any],
+    starts: Any,
+    relevance_threshold: float,
 ) -> list[Judged]:
     """Make the evaluation sets whose groups are known.
 
     Parameters
     ----------
-    sets, sizes, orders
-        Of `eval_rows`, whose rows are in stored order.
+    sets : list or None
+        What `as_sets` gives.
     groups : list or None
-        ``eval_sensitive_features``: the group labels of each set, in the caller's order.
-    qids : list or None
-        ``eval_qid``.
+        ``eval_sensitive_features``: the group labels of each set, in the caller's order; `RankingData` has its own.
+    pairs, sizes, orders
+        Of `eval_rows`, whose rows are in stored order.
     starts : list or None
         What the rows of each set start from, in stored order.
     relevance_threshold : float
@@ -140,18 +146,25 @@ def judged_sets(
     list of Judged
         One per set; empty without groups.
     """
-    if groups is None:
+    own = [each for each in sets or () if isinstance(each, RankingData)]
+    if groups is None and not (own and all(data.n_groups > 1 for data in own)):
         return []
-    if sets is None or len(groups) != len(sets):
+    if sets is None or (groups is not None and len(groups) != len(sets)):
         given = "none" if sets is None else len(sets)
         raise ConfigError(f"eval_sensitive_features must have the groups of each eval_set ({given}); got {len(groups)}")
     judged = []
-    for number, ((X, y), labels, order) in enumerate(zip(sets, groups, orders, strict=True)):
-        n = len(y)
-        ids = in_order(qids[number], order) if qids is not None else query_ids(None, sizes[number], n)
-        data = RankingData.from_arrays(
-            np.zeros((n, 0)), y, in_order(labels, order), ids, relevance_threshold=relevance_threshold
-        )
+    for number, (X, y) in enumerate(pairs):
+        labels, n = None if groups is None else groups[number], len(y)
+        if own:
+            data = own[number] if labels is None else own[number].with_group(labels)
+        else:
+            data = RankingData.from_arrays(
+                np.zeros((n, 0)),
+                y,
+                stored_rows(labels, orders[number], n, "eval_sensitive_features"),
+                query_ids(None, sizes[number], n),
+                relevance_threshold=relevance_threshold,
+            )
         judged.append(Judged(X, data, held_out=True, start=None if starts is None else starts[number]))
     return judged
 

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.group_chances import BINNED_ROWS, BINS, LEAF_ROWS, LEAVES, RATE, RIDGE, TREES
-from evenrank.boosting.metrics import ConstrainedNDCG, EvaluationMetric
+from evenrank.boosting.metrics import ConstrainedNDCG, EvaluationMetric, metric_name
 from evenrank.boosting.objective import FairObjective, ObjectiveOnRows, fairness
 from evenrank.boosting.own_rows import refuse_other_rows
 from evenrank.boosting.rows import as_rows
 from evenrank.boosting.rules import lightgbm_rule
 from evenrank.errors import DataError
 from evenrank.extras import require
+from evenrank.quiet import first_line
 from evenrank.rankers.top_violation import TopViolation
 
 
@@ -54,7 +55,12 @@ def of_labels(metric: EvaluationMetric) -> Any:
 
 
 def understood(error: Exception) -> Exception:
-    """Give an error in words where LightGBM names a line of its source: for rows on which no tree can grow."""
+    """Give an error in words where LightGBM names a line of its source, or labels that its NDCG does not take."""
+    if any(part in str(error) for part in ("for ranking task", "number of label mappings")):
+        return DataError(
+            f"LightGBM's NDCG needs relevance in whole numbers, one label_gain for each (31 by default): "
+            f"{first_line(error).rstrip(',.')}. Round it, pass label_gain, or set metric='None'."
+        )
     if "num_features()" not in str(error):
         return error
     return DataError(
@@ -71,9 +77,9 @@ class fair_objective(ObjectiveOnRows):
     data : RankingData or tuple
         The training rows, or their (relevance, sensitive_features, qid), (n,) each. The rows of a query stand together.
     objective : str
-        "lambdarank", "logistic" or "squared".
+        "lambdarank", "rank_xendcg", "logistic" or "squared".
     params : dict, optional
-        LightGBM's; sigmoid, lambdarank_truncation_level, lambdarank_norm and label_gain are used.
+        LightGBM's; sigmoid, lambdarank_truncation_level, lambdarank_norm, label_gain and objective_seed are used.
     **options : Any
         notion, alpha, target, scope, k, temperature and max_violation, as in `FairLGBMRanker`.
 
@@ -123,6 +129,7 @@ class fair_metric(TopViolation):
 
     def __init__(self, data: Any, **options: Any) -> None:
         super().__init__(as_rows(data), fairness(**options))
+        self.name = metric_name(self.name)
 
     def __call__(self, first: Any, second: Any) -> tuple[str, float, bool]:
         """Give the metric for the arguments of `fair_objective`.

@@ -12,6 +12,7 @@ from evenrank.boosting.lightgbm_text import with_objective
 from evenrank.boosting.objective import FairObjective
 from evenrank.boosting.parameters import changes_prediction
 from evenrank.boosting.pull import SETTLED
+from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.extras import require
 
@@ -24,7 +25,8 @@ BOOSTING = ("boosting_type", "boosting", "boost")
 PLAIN: dict[str, tuple[Any, ...]] = dict.fromkeys(BOOSTING, (None, "gbdt", "gbrt"))
 PLAIN |= dict.fromkeys(("linear_tree", "linear_trees"), (None, False))
 MACHINE = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity")
-# How the text of a model names a loss that is no objective of LightGBM's; its scores are those of the trees.
+# How the text of a model names a loss that is no objective of LightGBM's; its scores are those of the trees. Squared is
+# its regression; its logistic loss, "binary", would make probabilities of the scores.
 TEXT_OBJECTIVE = {"squared": "regression", "logistic": "regression"}
 # Other names of ``early_stopping_round``.
 PATIENCE = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
@@ -65,6 +67,11 @@ def pairs(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
     if eval_X is None:
         return eval_set
     return list(zip(eval_X, eval_y, strict=True)) if isinstance(eval_X, tuple) else [(eval_X, eval_y)]
+
+
+def training_among(sets: list[Any] | None, X: Any, y: Any) -> list[bool]:
+    """Tell which evaluation sets are the training rows themselves."""
+    return [each is X if isinstance(each, RankingData) else each[0] is X and each[1] is y for each in sets or ()]
 
 
 def with_training(sets: Any, marked: list[bool], X: Any, relevance: Any) -> Any:
@@ -215,9 +222,11 @@ def evaluated_at(history: dict[str, Any], trees: int) -> dict[str, Any]:
 
 def named(booster: Any, loss: str, trees: int = -1) -> Any:
     """Give the same trees, or the first ones alone, in a booster whose text names the loss, as other tools expect."""
-    text = with_objective(booster.model_to_string(num_iteration=trees), TEXT_OBJECTIVE.get(loss, loss))
+    name, learns = TEXT_OBJECTIVE.get(loss, loss), loss != "logistic"
+    text = with_objective(booster.model_to_string(num_iteration=trees), name, learns=learns)
     new = require("lightgbm").Booster(model_str=text)
-    new.best_iteration, new.best_score, new.params = booster.best_iteration, booster.best_score, booster.params
+    new.params = {**booster.params, "objective": name} if learns else booster.params
+    new.best_iteration, new.best_score = booster.best_iteration, booster.best_score
     if trees > 0:
         new.best_iteration = min(new.best_iteration, trees)
     return new

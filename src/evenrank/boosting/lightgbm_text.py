@@ -251,15 +251,18 @@ def _categories(lines: Lines) -> str:
     return json.dumps(columns)
 
 
-def with_objective(text: str, name: str) -> str:
-    """Give LightGBM's model text with the line that names its objective.
+def with_objective(text: str, name: str, *, learns: bool = True) -> str:
+    """Give LightGBM's model text with the name of its objective, which it lacks after training with one of one's own.
 
     Parameters
     ----------
     text : str
-        The model text, which has no such line after training with an objective of one's own.
+        The model text.
     name : str
         LightGBM's name of the objective.
+    learns : bool
+        Whether the objective is the one that the trees were grown by, so that `Booster.refit` may go on with it: then
+        the parameters of training name it too.
 
     Returns
     -------
@@ -269,4 +272,7 @@ def with_objective(text: str, name: str) -> str:
     head, line, rest = text.partition("\nfeature_names=")
     lines = [part for part in head.split("\n") if not part.startswith("objective=")]
     at = next(number for number, part in enumerate(lines) if part.startswith("max_feature_idx=")) + 1
+    if learns:
+        trees, mark, parameters = rest.partition("\nparameters:\n")
+        rest = trees + mark + parameters.replace("[objective: custom]\n", f"[objective: {name}]\n", 1)
     return "\n".join([*lines[:at], f"objective={name}", *lines[at:]]) + line + rest

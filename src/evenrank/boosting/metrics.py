@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,24 @@ from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
+
+
+def metric_name(name: str) -> str:
+    """Give a metric's name as the libraries and trackers take it.
+
+    XGBoost splits what it reports at spaces, and MLflow takes letters, digits and ``_./-`` (it writes @ as "_at_").
+
+    Parameters
+    ----------
+    name : str
+        A name, perhaps of a notion of the user's own.
+
+    Returns
+    -------
+    str
+        The name without other marks.
+    """
+    return re.sub(r"[^\w@./-]+", "_", name)
 
 
 class ConstrainedNDCG(TopViolation):
@@ -34,7 +53,7 @@ class ConstrainedNDCG(TopViolation):
         super().__init__(data, spec)
         check_number(max_violation, "max_violation", least=0)
         self.limit = float(max_violation)
-        self.name = f"ndcg@{spec.k}|{spec.gap_name}<={self.limit:g}"
+        self.name = metric_name(f"ndcg@{spec.k}_with_{spec.gap_name}_up_to_{self.limit:g}")
 
     def value(self, scores: NDArray[Any]) -> float:
         """Give the metric for scores (n,) in stored order; NaN where the rows lack a group."""
@@ -68,7 +87,7 @@ class EvaluationMetric:
         self.metrics = [
             TopViolation(each.data, spec) if limit is None else ConstrainedNDCG(each.data, spec, limit) for each in sets
         ]
-        self.name = self.metrics[0].name
+        self.name = metric_name(self.metrics[0].name)
         self._relevance = [metric.data.relevance.astype(np.float32) for metric in self.metrics]
         self._calls = [0] * len(self.metrics)
 

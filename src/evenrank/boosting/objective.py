@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.group_chances import group_chances, known_contrast
-from evenrank.boosting.pull import OWN, FairPull
+from evenrank.boosting.pull import OWN, FairPull, list_steps
 from evenrank.boosting.rows import as_rows
 from evenrank.boosting.rules import POINTWISE
 from evenrank.checks import choose
@@ -172,8 +172,9 @@ class FairObjective:
         first, second = self._loss(scores)
         if self.pull is not None:
             self._update(precise)
-            pull = self.pull(precise, first, self.alpha, second)
-            second = held_back(pull, first, second, self.data.query_ptr, self._length)
+            steps = list_steps(first, second, self.data.query_ptr)
+            pull = self.pull(precise, first, self.alpha, second, steps)
+            second = held_back(pull, second, np.repeat(self._length * steps, self.data.lengths))
             first = first + pull
         return np.asarray(first, np.float32), np.asarray(second, np.float32)
 
@@ -213,31 +214,26 @@ class FairObjective:
         self.alpha = float(np.clip(self.alpha * np.exp(GAIN * step), SMALLEST_ALPHA, LARGEST_ALPHA))
 
 
-def held_back(
-    pull: NDArray[Any], first: NDArray[Any], second: NDArray[Any], query_ptr: NDArray[np.int64], length: float = LENGTH
-) -> NDArray[Any]:
-    """Give second derivatives with which no step along the pull is much longer than the loss's own in that list.
+def held_back(pull: NDArray[Any], second: NDArray[Any], longest: NDArray[Any]) -> NDArray[Any]:
+    """Give second derivatives with which no step along the pull is longer than it may be.
 
     Where the order of a list is settled the loss hardly holds its rows, and a leaf of such rows that are pulled would
     take a step, Σ pull / Σ second derivative, that has no bound.
 
     Parameters
     ----------
-    pull, first, second : ndarray
-        The pull, and the loss's own derivatives, (n,).
-    query_ptr : ndarray
-        The bounds of the lists, (q + 1,), none of them empty.
-    length : float
-        The longest step, beside the mean one of the loss.
+    pull, second : ndarray
+        The pull, and the loss's second derivative, (n,).
+    longest : ndarray
+        The longest step of each row, (n,); 0 leaves the row as it is.
 
     Returns
     -------
     ndarray
-        At least ``second``, (n,): a row's pull over it is at most ``length`` times Σ|first| / Σ second of its list.
+        At least ``second``, (n,): a row's pull over it is at most ``longest``.
     """
-    slope, hold = (np.add.reduceat(part, query_ptr[:-1]) for part in (np.abs(first), second))
-    per_step = np.divide(hold, length * slope, out=np.zeros(len(hold)), where=slope > 0)
-    return np.asarray(np.maximum(second, np.abs(pull) * np.repeat(per_step, np.diff(query_ptr))))
+    needed = np.divide(np.abs(pull), longest, out=np.zeros_like(pull), where=longest > 0)
+    return np.asarray(np.maximum(second, needed))
 
 
 def group_sums(data: RankingData) -> Any:

@@ -20,7 +20,7 @@ SMOOTHING = 0.1
 # features tell them, by the gap between those and all rows of a list alike, which holds on other queries; and a little
 # along the groups themselves, by their own gap and near the cut, which closes what is left on the training rows at
 # little cost.
-KNOWN, OWN = 0.9, 0.4
+KNOWN, OWN = 0.9, 0.35
 # A tree may carry a gap beyond 0. Then the share of the strength that follows that gap at once is halved, and let go
 # slowly while there is a gap: a strong α swings no more than a weak one. Gaps within this share of ε are noise, neither
 # a swing nor a reason to pull harder: a share that grew in quiet rounds would swing again in the last ones.
@@ -30,8 +30,9 @@ HALVED, RELEASE, SWING = 0.5, 1.1, 0.2
 # the loss takes everything back.
 SLOWLY = 0.1
 # Where the loss holds a list loosely, since its order is settled, a step along what features tell has no bound of its
-# own, and strong α threw lists about. It is at most so many times the spread of the list's scores, before the rate.
-LONGEST = 10.0
+# own, and strong α threw lists about. It is at most so many times the spread of the list's scores, before the rate; or,
+# as in the first rounds, when scores hardly differ yet, so many times the loss's own mean step in the list.
+LONGEST, LOSS_STEPS = 1.5, 3.0
 # The first trees belong to the loss: the strength rises to its full size over these rounds.
 WARM_UP = 5
 # And trees take as many rounds again to follow it. A model of fewer is not one of the strength asked for, and often
@@ -162,6 +163,7 @@ class FairPull:
         loss_gradient: NDArray[Any],
         alpha: float,
         hold: NDArray[Any] | None = None,
+        steps: NDArray[Any] | float = 0.0,
     ) -> NDArray[np.float64]:
         """Give the gradient of a round.
 
@@ -176,6 +178,8 @@ class FairPull:
         hold : ndarray, optional
             The loss's second derivative, (n,). With it, rows are pulled along the groups as features tell them wherever
             they stand in their list (see `BoundTarget.pull_lists`).
+        steps : ndarray, optional
+            With ``hold``, the loss's mean step in each list, (q,); see `list_steps`.
 
         Returns
         -------
@@ -190,10 +194,10 @@ class FairPull:
             self._rescale(scores, loss_gradient, hold)
         strength = min(alpha, STRONGEST) * min(1.0, self.rounds / WARM_UP)
         self.rounds += 1
-        longest = LONGEST / strength if strength > 0 else np.inf
+        bounds = (LONGEST / strength, LOSS_STEPS / strength * steps) if strength > 0 else ()
         total = self._on_scores(scores, self.ways[0].on_values())
         for way in self.ways[1:]:
-            total = total + self._on_scores(scores, way.on_values(), hold, longest)
+            total = total + self._on_scores(scores, way.on_values(), hold, *bounds)
         return strength * total
 
     def _on_scores(
@@ -201,12 +205,12 @@ class FairPull:
         scores: NDArray[np.float64],
         on_values: NDArray[np.float64],
         hold: NDArray[Any] | None = None,
-        longest: float = np.inf,
+        *bounds: Any,
     ) -> NDArray[np.float64]:
         on_values = on_values if self._moves is None else on_values * self._moves
         if hold is None:
             return self.target.pull_back(scores, on_values)
-        return self.target.pull_lists(scores, on_values, hold, longest)
+        return self.target.pull_lists(scores, on_values, hold, *bounds)
 
     def _rescale(self, scores: NDArray[np.float64], loss_gradient: NDArray[Any], hold: NDArray[Any] | None) -> None:
         """Take in the pulls of a round at full slope: by the groups themselves, less a part of what features miss."""
@@ -227,6 +231,25 @@ class FairPull:
         square = total(np.array([((value - summed / n) ** 2).sum()]))[0]
         spread = float(np.sqrt(square / n))
         return spread if spread > FLAT * size / n else 0.0
+
+
+def list_steps(first: NDArray[Any], second: NDArray[Any], query_ptr: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give the loss's mean step in each list, Σ|first derivative| / Σ second derivative.
+
+    Parameters
+    ----------
+    first, second : ndarray
+        The loss's derivatives, (n,).
+    query_ptr : ndarray
+        The bounds of the lists, (q + 1,), none of them empty.
+
+    Returns
+    -------
+    ndarray
+        (q,); 0 for a list that the loss does not hold.
+    """
+    slope, hold = (np.add.reduceat(part, query_ptr[:-1], dtype=np.float64) for part in (np.abs(first), second))
+    return np.divide(slope, hold, out=np.zeros_like(hold), where=hold > 0)
 
 
 def _relative_errors(contrast: Contrast, total: Callable[[NDArray[Any]], NDArray[Any]] | None) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from evenrank.boosting.aware import (
     part_of_offsets,
     scores_by_others,
 )
-from evenrank.boosting.frames import frame_categories, with_pandas_categories
+from evenrank.boosting.frames import columns, frame_categories, with_pandas_categories
 from evenrank.boosting.group_chances import group_chances
 from evenrank.boosting.held_out import Judged, check_held_out, check_limits, kept_aside
 from evenrank.boosting.metrics import EvaluationMetric
@@ -217,7 +217,7 @@ class FairBoosted:
             closer = partial(trained_at, within=spec.max_violation if cut else None)
             last: Any = [(alpha, partial(closer, own=own)) for alpha, own in LAST if cut or chances is not None]
             last = [(OF_THESE_ROWS, fit_at)] if exact else last
-            on_training_rows = {} if judged.held_out else {"last": last, "finally_": () if cut or exact else BETWEEN}
+            on_training_rows = {} if judged.held_out else {"last": last, "finally_": () if exact else BETWEEN}
             gap = keep_within_limit(self, spec, judged, fit_at, **on_training_rows)
             self.violation_ = gap if not judged.held_out else self._gap(training, spec)
         else:
@@ -301,6 +301,10 @@ class FairBoosted:
         return group_chances(self._classifier, X, data)
 
     # ------------------------------------------------------------------ scores
+
+    def _columns(self, X: Any) -> Any:
+        """The features of rows to predict, as training had them."""
+        return columns(X, getattr(self, "feature_names_", None), self.categories_)
 
     def _scores_of(self, rows: Judged, trees: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """Scores of rows, (n,); ``trees`` are those of the trees alone, where they are known."""

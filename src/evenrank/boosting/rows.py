@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
-from evenrank.boosting.frames import with_pandas_categories
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
 from evenrank.frame_columns import frame_labels
@@ -99,23 +98,18 @@ def without_query(X: Any, qid: Any, group: Any) -> tuple[Any, Any]:
     return frame.drop("qid").to_native(), frame_labels(frame["qid"])
 
 
-def _listed(eval_set: Any) -> list[Any]:
-    """Evaluation sets, none, one or several, as a list."""
-    return [] if eval_set is None else [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
-
-
-def refuse_two_ids(X: Any, eval_set: Any, **given: Any) -> None:
+def refuse_two_ids(X: Any, sets: Sequence[Any] | None, **given: Any) -> None:
     """Refuse query ids beside a frame's column ``qid``, which XGBoost takes for them whatever else is given.
 
     Parameters
     ----------
-    X, eval_set
-        The features, and the evaluation sets.
+    X, sets
+        The features, and the evaluation sets as `as_sets` gives them.
     **given : array-like or None
         Ids and sizes of queries by the name of their parameter; those of evaluation sets begin with "eval".
     """
-    sets = _listed(eval_set)
-    for part, frames, of_eval in (("X", [X], False), ("an eval_set", [rows for rows, _ in sets], True)):
+    of_sets = [each[0] for each in sets or () if not isinstance(each, RankingData)]
+    for part, frames, of_eval in (("X", [X], False), ("an eval_set", of_sets, True)):
         also = [name for name, ids in given.items() if ids is not None and name.startswith("eval") == of_eval]
         columns = [frame_names(frame) for frame in frames if also]
         if any(names is not None and "qid" in list(names) for names in columns):
@@ -231,60 +225,29 @@ def in_order(values: Any, order: NDArray[np.int64] | None) -> Any:
     return values if order is None or values is None else _safe_indexing(values, order)
 
 
-def eval_rows(eval_set: Any, eval_qid: Any, eval_group: Any, like: Any = None) -> tuple[Any, Any, list[Any]]:
-    """Bring evaluation sets to stored order.
+def stored_rows(values: Any, order: NDArray[np.int64] | None, n: int, what: str) -> Any:
+    """Bring rows to stored order, of which there must be so many.
 
     Parameters
     ----------
-    eval_set, eval_qid, eval_group
-        See `evenrank.lightgbm.FairLGBMRanker.fit`.
-    like : array, frame or sparse matrix, optional
-        The features of training, whose categories the sets get.
+    values, order
+        As in `in_order`.
+    n : int
+        The number of rows.
+    what : str
+        What an error calls the values.
 
     Returns
     -------
-    tuple
-        The sets with the rows of a query together, the sizes of their queries, and the orders of their rows.
+    array, frame, sparse matrix, list or None
+        The same kind.
     """
-    if eval_set is None:
-        return None, eval_group, []
-    sets = [(with_pandas_categories(X, like), y) for X, y in _listed(eval_set)]
-    parted = [without_query(X, eval_qid, eval_group) for X, _ in sets]
-    if eval_qid is None and any(ids is not None for _, ids in parted):
-        if any(ids is None for _, ids in parted):
-            raise ConfigError("every eval_set, or none, must have a column 'qid'; or pass eval_qid.")
-        sets, eval_qid = [(X, y) for (X, _), (_, y) in zip(parted, sets, strict=True)], [ids for _, ids in parted]
-    if eval_qid is None:
-        return [(library_features(X), unmasked(y, "y")) for X, y in sets], eval_group, [None] * len(sets)
-    if len(eval_qid) != len(sets):
-        raise ConfigError(f"eval_qid must have the query ids of each of the {len(sets)} eval_set; got {len(eval_qid)}.")
-    stored, sizes, orders = [], [], []
-    for (X, y), ids in zip(sets, eval_qid, strict=True):
-        rows = RankingData.from_arrays(np.zeros((len(ids), 0)), np.zeros(len(ids)), None, ids)
-        stored.append((in_order(library_features(X), rows.row_order), in_order(y, rows.row_order)))
-        sizes.append(np.diff(rows.query_ptr))
-        orders.append(rows.row_order)
-    return stored, sizes, orders
-
-
-def each_in_order(parts: Any, orders: list[Any]) -> Any:
-    """Bring a column of each evaluation set to stored order.
-
-    Parameters
-    ----------
-    parts : sequence or None
-        One column per evaluation set.
-    orders : list
-        The orders that `eval_rows` gave.
-
-    Returns
-    -------
-    list or None
-        The columns.
-    """
-    if parts is None:
+    if values is None:
         return None
-    return [in_order(part, order) for part, order in zip(parts, orders, strict=True)]
+    found = values.shape[0] if getattr(values, "shape", ()) else len(values)
+    if found != n:
+        raise DataError(f"{what} must have one value for each of the {n} rows; got {found}.")
+    return in_order(values, order)
 
 
 def as_rows(data: Any) -> RankingData:
@@ -302,11 +265,19 @@ def as_rows(data: Any) -> RankingData:
 
     Raises
     ------
+    ConfigError
+        If they are neither.
     DataError
         If the rows of a query do not stand together.
     """
     if isinstance(data, RankingData):
         rows = data
+    elif not isinstance(data, tuple | list) or len(data) != 3 or any(np.ndim(part) != 1 for part in data):
+        shape = f" of {len(data)}" if isinstance(data, tuple | list) else ""
+        raise ConfigError(
+            "the rows must be a RankingData, or (relevance, sensitive_features, qid) with one value per row each; got "
+            f"{type(data).__name__}{shape}."
+        )
     else:
         relevance, group, qid = data
         rows = RankingData.from_arrays(np.zeros((len(relevance), 0)), relevance, group, qid)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evenrank.checks import choose
 from evenrank.errors import ConfigError
@@ -12,6 +16,7 @@ POINTWISE = tuple(name for name, loss in LOSSES.items() if not loss.within)
 # What XGBoost's LambdaRank swaps pairs for, by objective.
 XGBOOST_MEASURES = {"rank:ndcg": "ndcg", "lambdarank": "ndcg", "rank:pairwise": "pairs", "rank:map": "map"}
 XGBOOST_OBJECTIVES = (*XGBOOST_MEASURES, *POINTWISE)
+SAMPLED = ("lambdarank_pair_method", "lambdarank_unbiased")  # XGBoost's, of which a fair objective has the usual
 
 
 def lightgbm_rule(params: dict[str, Any], objective: str = "lambdarank") -> Any:
@@ -81,3 +86,23 @@ def xgboost_rule(params: dict[str, Any], objective: str = "rank:ndcg") -> Any:
         library="xgboost",
         measure=measure,
     )
+
+
+def check_labels(make: Callable[..., Any], params: dict[str, Any], objective: str, relevance: NDArray[Any]) -> None:
+    """Refuse labels that the library's listwise loss does not take, before it does so in words of its source.
+
+    Parameters
+    ----------
+    make : callable
+        `lightgbm_rule` or `xgboost_rule`.
+    params : dict
+        The library's.
+    objective : str
+        Its name; those that have no rule for labels, or are not ours, pass.
+    relevance : ndarray
+        The labels, (n,).
+    """
+    if objective in ("lambdarank", "rank:ndcg", "rank:map"):
+        alike = {name: value for name, value in params.items() if name not in SAMPLED}
+        labels = np.unique(relevance)
+        make(alike, objective).bind(labels, np.array([0, len(labels)]))

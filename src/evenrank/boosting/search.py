@@ -24,8 +24,8 @@ LAST = ((1.0, 3.0), (10**-0.5, 10.0), (10**0.5, 10.0))
 DEAR = 0.02
 # A model that is cut keeps at least this part of its trees.
 LEAST_KEPT = 0.5
-# Where models cannot be cut, the strengths of `strength_grid` that lie between follow, the strong ones first: gaps jump
-# from one to the next, and a limit that one of them keeps is not to be called out of reach.
+# Where nothing is within the limit yet, the strengths of `strength_grid` between them follow, the strong ones first,
+# until one is within it: gaps jump from one to the next, and what the grid reaches is not to be called out of reach.
 BETWEEN = tuple(alpha for alpha in reversed(_GRID.tolist()) if alpha not in COARSE)
 
 

@@ -33,7 +33,12 @@ class FastTopK(CompiledTopK):
         return self._counted
 
     def pull_lists(
-        self, scores: NDArray[Any], slope: NDArray[Any], hold: NDArray[Any], longest: float = np.inf
+        self,
+        scores: NDArray[Any],
+        slope: NDArray[Any],
+        hold: NDArray[Any],
+        longest: float = np.inf,
+        least: NDArray[Any] | float = 0.0,
     ) -> NDArray[Any]:
         """Share out the pull at a list's cut over all its rows, by how firmly the loss holds them.
 
@@ -44,8 +49,10 @@ class FastTopK(CompiledTopK):
         of a query without a relevant item: a step there has no bound, and other lists would have to follow it.
         """
         self._go_to(scores)
-        out = np.empty_like(scores)
-        _pull_lists(self.ptr, self.k, self._places, self._first, slope, np.asarray(hold, np.float64), longest, out)
+        out, hold = np.empty_like(scores), np.asarray(hold, np.float64)
+        bound = np.maximum(longest * self._places[:, 1], least) if np.isfinite(longest) else longest
+        most = np.broadcast_to(np.float64(bound), len(self._places))
+        _pull_lists(self.ptr, self.k, self._places, self._first, slope, hold, most, out)
         return out
 
 
@@ -68,7 +75,7 @@ def _top(scores: Any, ptr: Any, k: int, places: Any, out: Any) -> None:
 
 
 @numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
-def _pull_lists(ptr: Any, k: int, places: Any, first: Any, slope: Any, hold: Any, longest: float, out: Any) -> None:
+def _pull_lists(ptr: Any, k: int, places: Any, first: Any, slope: Any, hold: Any, most: Any, out: Any) -> None:
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]
         steep = held = drawn = 0.0
@@ -82,8 +89,8 @@ def _pull_lists(ptr: Any, k: int, places: Any, first: Any, slope: Any, hold: Any
             out[begin:end] = 0
             continue
         mean = drawn / held
-        step, farthest, most = steep / held, max(highest - mean, mean - lowest), longest * places[q, 1]
-        if step * farthest > most:
-            step = most / farthest
+        step, farthest = steep / held, max(highest - mean, mean - lowest)
+        if step * farthest > most[q]:
+            step = most[q] / farthest
         for i in range(begin, end):
             out[i] = step * hold[i] * (slope[i] - mean)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.group_chances import BINS, LEAF_ROWS, LEAVES, RATE, RIDGE, TREES
-from evenrank.boosting.metrics import ConstrainedNDCG
+from evenrank.boosting.metrics import ConstrainedNDCG, metric_name
 from evenrank.boosting.objective import ObjectiveOnRows, fairness
 from evenrank.boosting.own_rows import refuse_other_rows
 from evenrank.boosting.rows import as_rows
@@ -17,6 +17,13 @@ from evenrank.errors import DataError
 from evenrank.extras import require
 from evenrank.quiet import first_line
 from evenrank.rankers.top_violation import TopViolation
+
+# What XGBoost's metrics say of labels that they do not take, and how we say it.
+LABELS = {
+    "binary labels": "MAP needs relevance 0 or 1. Make it binary",
+    "positive integer": "NDCG needs relevance in whole numbers. Round it, set ndcg_exp_gain=False",
+    "lesser than or equal to": "NDCG needs relevance of at most 31. Set ndcg_exp_gain=False",
+}
 
 
 def small_classifier(**options: Any) -> Any:
@@ -40,8 +47,14 @@ def small_classifier(**options: Any) -> Any:
 
 
 def understood(error: Exception) -> Exception:
-    """Give an error in words where a frame has a category that training had not: XGBoost names its source and stack."""
+    """Give an error of the data in words, where XGBoost names its source and stack.
+
+    They are labels that one of its metrics does not take, and a category of a frame that training had not.
+    """
     message = first_line(error)
+    needed = next((words for part, words in LABELS.items() if part in message), None)
+    if needed is not None:
+        return DataError(f"XGBoost's {needed}, or name other metrics in eval_metric.")
     if "category not in the training set" not in message:
         return error
     found = message[message.index("Found") :] if "Found" in message else message
@@ -53,8 +66,10 @@ class fair_objective(ObjectiveOnRows):
 
     Parameters
     ----------
-    data, objective, **options
+    data, **options
         See `evenrank.lightgbm.fair_objective`.
+    objective : str
+        "rank:ndcg" (the same as "lambdarank"), "rank:pairwise", "rank:map", "logistic" or "squared".
     params : dict, optional
         XGBoost's; those of LambdaRank are used.
 
@@ -89,6 +104,7 @@ class fair_metric(TopViolation):
 
     def __init__(self, data: Any, **options: Any) -> None:
         super().__init__(as_rows(data), fairness(**options))
+        self.name = metric_name(self.name)
 
     def __call__(self, scores: NDArray[Any], rows: Any) -> tuple[str, float]:
         """Give the metric's name and the gap for scores (n,); ``rows`` is XGBoost's DMatrix."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +15,13 @@ from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 
 from evenrank.checks import check_number
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.measures import MeasureLike, ask, measure
 from evenrank.rankers.base import seed_of
 
-FAR_BELOW = -1e9  # the values of measures without limits
+# Of a fold over the limit. Folds are averaged: no other folds' values, and no sum of gaps over some hundred folds, can
+# make up for one more; and a gap that is larger by a thousandth costs more than those values can give.
+OVER, PER_GAP = 1e9, 1e6
 
 
 class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
@@ -122,21 +125,42 @@ class RankingScorer(BaseEstimator):  # type: ignore[misc]
         """
         seen = {"sensitive_features": sensitive_features} if _sees_group(estimator) else {}
         scores = estimator.predict(X, **seen)
-        wanted = [self.name] if self.max_violation is None else [self.name, self.max_violation[0]]
-        query = np.zeros(len(scores), np.int64) if qid is None else qid
-        threshold = self.relevance_threshold
-        values = measure(
-            scores, measures=wanted, relevance=y, group=sensitive_features, qid=query, relevance_threshold=threshold
+        rows = RankingData.from_arrays(
+            np.empty((len(scores), 0)),
+            y,
+            sensitive_features,
+            np.zeros(len(scores), np.int64) if qid is None else qid,
+            relevance_threshold=self.relevance_threshold,
         )
         name, asked = ask(self.name)
-        is_quality = asked.measure.best == "high"
-        value = float(values[name]) if is_quality else -float(values[name])
+        value = float(measure(scores, rows, [self.name])[name])
+        value = value if asked.measure.best == "high" else -value
         if self.max_violation is None:
             return value
-        excess = values[ask(self.max_violation[0])[0]] - self.max_violation[1]
-        # Below all that a ranking within the limit can have, and lower the farther it is from the limit.
-        lowest = FAR_BELOW if asked.measure.range != "0 to 1" else 0.0 if is_quality else -1.0
-        return value if excess <= 0 else lowest - float(excess)
+        gap, limit = self.max_violation
+        excess = _gap(scores, rows, gap, instead=name, labelled=sensitive_features is not None) - limit
+        return -OVER - PER_GAP * excess if excess > 0 else value
+
+
+def _gap(scores: Any, rows: RankingData, gap: MeasureLike, *, instead: str, labelled: bool) -> float:
+    """The gap; NaN, with a warning, on labelled rows that do not tell it, as those of a fold may not."""
+    name = ask(gap)[0]
+    lacking = f"their rows are all of group {rows.group_names[0]!r}" if rows.n_groups else "no group is known"
+    try:
+        value = float(measure(scores, rows, [gap])[name])
+        lacking = "not every group has the items that it compares"
+    except DataError:
+        if not labelled or rows.n_groups > 1:
+            raise
+        value = float("nan")
+    if np.isnan(value):
+        warnings.warn(
+            f"these {rows.n_queries} queries do not tell {name} ({lacking}) and are scored by {instead} alone. Use "
+            "fewer folds, or a cv that spreads the groups.",
+            DataWarning,
+            stacklevel=3,
+        )
+    return value
 
 
 def _sees_group(estimator: Any) -> bool:
@@ -161,9 +185,11 @@ def ranking_scorer(
     name : str, Notion or callable
         A measure such as "ndcg@5" or "eop@5", or one of your own; those of which lower is better are negated.
     max_violation : tuple of measure and float, optional
-        A gap and its limit, as ("dp@5", 0.05) or ((notion, 5), 0.05). A ranking whose gap is above the limit scores
-        below every one whose gap is not, and the lower the larger its gap, so that a search keeps to the limit wherever
-        that can be.
+        A gap and its limit, as ("dp@5", 0.05) or ((notion, 5), 0.05). Rows on which the gap is above the limit score
+        −10⁹ − 10⁶ · (gap − limit), all others the measure. So a search over any folds, which it averages, prefers what
+        keeps to the limit in every fold to all else; then what is above it in fewer folds; then the smaller sum of
+        excesses (gaps from 0 to 1, up to 1,000 folds). Folds that do not tell the gap, as they lack a group, score
+        the measure alone, with a `DataWarning`.
     relevance_threshold : float
         Relevance at or above it counts as relevant.
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.checks import check_k, floats_or_none, found
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.labels import label_places
+from evenrank.labels import is_missing, label_places
 from evenrank.rankers.matching import protected_code
 from evenrank.ranking import strict_places
 from evenrank.rerankers import fastar_table
@@ -220,7 +220,8 @@ class FAStar:
         scores : array-like
             (n,); ties keep the order of the list.
         groups : sequence
-            The group label of each item, (n,), of which some, all or none are protected.
+            The group label of each item, (n,), of which some, all or none are protected. As in `rerank`, where no label
+            is ``protected`` itself, the one that is written the same is: 1 for "1".
         k : int, optional
             As in `rerank`.
 
@@ -244,12 +245,23 @@ class FAStar:
         if not np.isfinite(values).all():
             raise DataError(f"scores must be finite; got {values[~np.isfinite(values)][0]}.")
         flags = np.fromiter((label == self.protected_ for label in groups), bool, n)
+        if not flags.any():
+            flags = self._written_alike(groups, n)
         numbers = values if values.dtype.kind == "f" else values.astype(np.float64)
         order = np.argsort(-numbers, kind="stable")
         if not flags.any():
             return order
         table = self._table_of(n if k is None else check_k(k))
         return order[fastar_table.filled(flags[order].tolist(), table)]
+
+    def _written_alike(self, groups: Sequence[Any], n: int) -> NDArray[np.bool_]:
+        """Flags of the only label that is written as the protected one, as `label_places` finds it; (n,)."""
+        written = str(self.protected_)
+        alike = {label for label in groups if str(label) == written and not is_missing(label)}
+        if len(alike) != 1:
+            return np.zeros(n, bool)
+        (protected,) = alike
+        return np.fromiter((label == protected for label in groups), bool, n)
 
     def _table_of(self, k: int) -> list[int]:
         if k not in self._known:

@@ -36,12 +36,17 @@ class BoundTarget:
         return self.value(scores)
 
     def pull_lists(
-        self, scores: NDArray[Any], slope: NDArray[Any], hold: NDArray[Any], longest: float = np.inf
+        self,
+        scores: NDArray[Any],
+        slope: NDArray[Any],
+        hold: NDArray[Any],
+        longest: float = np.inf,
+        least: NDArray[Any] | float = 0.0,
     ) -> NDArray[Any]:
         """Turn a slope in v into a pull at all rows of a list, where a target can; else as `pull_back` does.
 
         ``hold`` is how firmly the loss holds each row, its second derivative, (n,); pull / hold, a step of Newton's, is
-        then at most ``longest`` times the spread of the list.
+        then at most ``longest`` times the spread of the list, or ``least`` where that is more, (q,).
         """
         return self.pull_back(scores, slope)
 

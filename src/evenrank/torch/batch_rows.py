@@ -1,4 +1,4 @@
-"""The rows of a batch: padded lists as rows, and the contrast of rows that are used once."""
+"""The rows of a batch, and the contrast of rows that are used once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.contrasts import Contrast, PooledContrast
-from evenrank.errors import DataError
-from evenrank.extras import require
 from evenrank.notions import NOTIONS, Cells, Notion
-from evenrank.torch.losses import Tensor
-
-torch: Any = require("torch")
 
 
 @dataclass
@@ -100,43 +95,3 @@ def pooled(notion: Notion, data: Any, across: str) -> Contrast:
     for number, rows in enumerate(inside):  # a row is in one of them at most
         cell += (group + (number * groups - nowhere)) * rows  # a choice by np.where takes six times as long
     return PooledContrast(cell, weight, (len(strata), groups), across=across)
-
-
-def unpadded(
-    scores: Tensor, relevance: Tensor, group: Tensor, qid: Any, sample_weight: Any, strata: Any, mask: Any
-) -> tuple[Tensor, ...]:
-    """Give the rows of padded lists.
-
-    Parameters
-    ----------
-    scores, relevance, group, sample_weight, mask : Tensor or None
-        (B, L).
-    qid, strata : None
-        They are for rows; lists are queries.
-
-    Returns
-    -------
-    tuple
-        Scores, relevance, groups, queries and weights of the items, (n,).
-    """
-    if qid is not None or strata is not None:
-        raise DataError("lists (B, L) are queries themselves and take neither qid nor strata; leave them out.")
-    shape = tuple(scores.shape)
-    columns = {"relevance": relevance, "group": group, "sample_weight": sample_weight, "mask": mask}
-    for name, values in columns.items():
-        if values is not None and (tuple(values.shape) != shape or len(shape) != 2):
-            given = tuple(values.shape)
-            raise DataError(f"{name} must have the shape of the scores' lists, (B, L); got {given} for {shape}.")
-    values = [
-        None if part is None else part.to(scores.device).reshape(-1) for part in (relevance, group, sample_weight)
-    ]
-    at = None if mask is None else mask.to(scores.device, torch.bool).reshape(-1).nonzero()[:, 0]
-    if at is None or len(at) == scores.numel():
-        return scores.reshape(-1), *values[:2], _list_numbers(shape, scores.device), values[2]
-    relevance, group, sample_weight = (None if part is None else part[at] for part in values)
-    return scores.reshape(-1)[at], relevance, group, at // shape[1], sample_weight
-
-
-def _list_numbers(shape: tuple[int, ...], device: Any) -> Tensor:
-    """The list of each place of lists without padding, (B · L,)."""
-    return torch.arange(shape[0], device=device).repeat_interleave(shape[1])

@@ -19,8 +19,9 @@ from evenrank.targets import TARGETS, BoundTarget, FairnessTerm, bind_target
 from evenrank.targets.bound import BLOCK
 from evenrank.torch.arrays import Known, as_numpy, as_tensor
 from evenrank.torch.batch_checks import MOST_GROUPS, check_groups, codes, likeliest, usable
-from evenrank.torch.batch_rows import BatchRows, compiled, is_named, pooled, unpadded
+from evenrank.torch.batch_rows import BatchRows, compiled, is_named, pooled
 from evenrank.torch.losses import Tensor, check_rows
+from evenrank.torch.padding import are_lists, unpadded
 from evenrank.torch.running_means import Averaged, Memory
 
 torch: Any = require("torch")
@@ -124,7 +125,7 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
             (n,).
         group : Tensor
             (n,), whole numbers from 0, with -1 for an unknown one; or the probabilities of the groups, (n, groups): a
-            row that sums to less than 1 is partly unknown.
+            row that sums to less than 1 is partly unknown. Of lists, (B, L) or (B, L, groups).
         qid : Tensor, optional
             (n,), whole numbers in any order; None is a single query.
         sample_weight : Tensor, optional
@@ -140,9 +141,9 @@ class FairnessLoss(torch.nn.Module):  # type: ignore[misc]
         Tensor
             A scalar, or (models,).
         """
-        if relevance.ndim == 2 or mask is not None:
+        if are_lists(relevance, mask):
             scores, relevance, group, qid, sample_weight = unpadded(
-                scores, relevance, group, qid, sample_weight, strata, mask
+                scores, relevance, group, qid, sample_weight, mask, strata
             )
         by_chance = group.ndim == 2
         columns = {"relevance": relevance, "qid": qid, "sample_weight": sample_weight}

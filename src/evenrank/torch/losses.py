@@ -1,9 +1,10 @@
 """Losses of ranking quality for torch, in one call form: ``(scores, relevance, group=None, qid=None)``.
 
 Scores are (n,), which gives a scalar, or (n, models), which gives (models,). Rows of a query may stand anywhere,
-queries may differ in length, and nothing loops over queries. ``group`` is taken and ignored, so that every loss of
-`evenrank.torch` is called alike. With ``sample_weight``, (n,), a row of weight 2 counts as two rows and one of weight 0
-as none; only the weights' proportions matter.
+queries may differ in length, and nothing loops over queries. Padded lists are taken too, as `FairnessLoss` takes them:
+scores, relevance and weights (B, L), no ``qid``, and ``mask``, (B, L), false where a list is padded. ``group`` is taken
+and ignored, so that every loss of `evenrank.torch` is called alike. With ``sample_weight``, a row of weight 2 counts as
+two rows and one of weight 0 as none; only the weights' proportions matter.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from evenrank.errors import DataError
 from evenrank.extras import require
 from evenrank.row_checks import unmasked
+from evenrank.torch.padding import are_lists, unpadded
 
 torch: Any = require("torch")
 Tensor = Any  # torch.Tensor, which is known only where torch is installed
@@ -28,9 +30,18 @@ class SquaredLoss(torch.nn.Module):  # type: ignore[misc]
     """
 
     def forward(
-        self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None, *, sample_weight: Any = None
+        self,
+        scores: Tensor,
+        relevance: Tensor,
+        group: Any = None,
+        qid: Any = None,
+        *,
+        sample_weight: Any = None,
+        mask: Any = None,
     ) -> Tensor:
         """Give the loss of a batch, called as the module says."""
+        if are_lists(relevance, mask):
+            scores, relevance, _, qid, sample_weight = unpadded(scores, relevance, None, qid, sample_weight, mask)
         check_rows(scores, relevance=relevance, sample_weight=sample_weight)
         return _mean((scores - _like(scores, relevance)) ** 2, sample_weight)
 
@@ -54,9 +65,18 @@ class LogisticLoss(torch.nn.Module):  # type: ignore[misc]
         self.relevance_threshold = relevance_threshold
 
     def forward(
-        self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None, *, sample_weight: Any = None
+        self,
+        scores: Tensor,
+        relevance: Tensor,
+        group: Any = None,
+        qid: Any = None,
+        *,
+        sample_weight: Any = None,
+        mask: Any = None,
     ) -> Tensor:
         """Give the loss of a batch, called as the module says."""
+        if are_lists(relevance, mask):
+            scores, relevance, _, qid, sample_weight = unpadded(scores, relevance, None, qid, sample_weight, mask)
         check_rows(scores, relevance=relevance, sample_weight=sample_weight)
         relevant = (_like(scores, relevance) >= self.relevance_threshold).to(scores.dtype)
         return _mean(torch.nn.functional.softplus(scores) - relevant * scores, sample_weight)
@@ -66,9 +86,18 @@ class _QueryLoss(torch.nn.Module):  # type: ignore[misc]
     """A loss over the queries of a batch; subclasses define `_of_queries`."""
 
     def forward(
-        self, scores: Tensor, relevance: Tensor, group: Any = None, qid: Any = None, *, sample_weight: Any = None
+        self,
+        scores: Tensor,
+        relevance: Tensor,
+        group: Any = None,
+        qid: Any = None,
+        *,
+        sample_weight: Any = None,
+        mask: Any = None,
     ) -> Tensor:
         """Give the loss of a batch, called as the module says."""
+        if are_lists(relevance, mask):
+            scores, relevance, _, qid, sample_weight = unpadded(scores, relevance, None, qid, sample_weight, mask)
         check_rows(scores, relevance=relevance, qid=qid, sample_weight=sample_weight)
         query, count = query_numbers(qid, scores)
         weight = None if sample_weight is None else sample_weight.to(scores.device, scores.dtype)
