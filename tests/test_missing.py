@@ -322,3 +322,34 @@ def test_a_bench_fills_too(data: er.RankingData) -> None:
         er.bench(data, ["fastar"], ["dp"], ks=[3], folds=3, seeds=1)
     result = er.bench(data, ["amortized"], ["dp"], ks=[3], folds=3, seeds=1, impute="mean")
     assert {standing.method for standing in result.standings()} == {"amortized", "noise_floor"}
+
+
+# ---------------------------------------------------------------------- what errors advise
+
+
+def test_a_path_and_a_trained_model_advise_what_they_can_do(data: er.RankingData) -> None:
+    with pytest.raises(DataError, match=r"numbers only.*Fill them before.*or use FairLinearRanker or er\.sweep"):
+        er.fairness_path(data, "dp")
+    rows = er.RankingData.from_frame(frame(price=[1.0] * N), ignore=["colour"])
+    model = er.FairLinearRanker("dp", 0).fit(rows)
+    with pytest.raises(
+        DataError, match="The model was trained without a rule for them: train it again with impute='me"
+    ):
+        model.predict(er.RankingData.from_frame(frame(), ignore=["colour"]))
+
+
+@pytest.mark.parametrize("as_kind", [lambda table: table, lambda table: table.to_pandas()])
+def test_text_among_features_is_named_by_its_column(as_kind: Any) -> None:
+    X = as_kind(pl.DataFrame({"price": [1.0, 2.0, 3.0], "colour": ["red", "blue", "red"]}))
+    for model in (er.FairLinearRanker("dp", 0), er.DELTR(0), er.FairLinearRanker("dp", 0, impute="mean")):
+        with pytest.raises(
+            DataError, match=r"row 0: column 'colour' must be numeric; got 'red'. Leave it out, or give"
+        ):
+            model.fit(X, [1, 0, 1])
+    with pytest.raises(DataError, match="X must be numeric: could not convert string to float: 'red'"):
+        er.FairLinearRanker("dp", 0).fit(np.array([[1.0, "red"], [2.0, "blue"]], object), [1, 0])
+
+
+def test_a_column_cannot_be_a_category_and_ignored() -> None:
+    with pytest.raises(ConfigError, match="column 'colour' is in categorical= and in ignore="):
+        er.RankingData.from_frame(frame(), categorical=["colour"], ignore=["colour"])

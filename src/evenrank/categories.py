@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,15 @@ def numbered(values: NDArray[Any]) -> tuple[NDArray[np.float64], tuple[Any, ...]
     labels : tuple
         The sorted labels; a label that is neither text, a number nor a truth value is its text.
     """
-    if values.dtype == object and not all(value is None or isinstance(value, PLAIN) for value in values):
-        values = np.array(
-            [value if value is None or isinstance(value, PLAIN) else str(value) for value in values], object
-        )
+    if values.dtype == object:
+        values = np.fromiter(plain_labels(values), object, len(values))
     codes, labels = group_codes(values, None, len(values))
     return np.where(codes < 0, np.nan, codes), labels
+
+
+def plain_labels(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Give labels, or None, as a model file can hold them: what is neither text, a number nor a truth value as text."""
+    return tuple(value if value is None or isinstance(value, PLAIN) else str(value) for value in values)
 
 
 def checked_categories(

@@ -13,6 +13,7 @@ from evenrank.contrasts import Contrast, Pairs
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.rounding import beyond_rounding
+from evenrank.rows import TO_SUM
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -86,7 +87,7 @@ def design_blocks(
     tuple of slice and ndarray
         Which rows, and their columns, (rows, d).
     """
-    data.need_numbers("a linear ranker")
+    data.need_numbers("a linear ranker", advice=TO_SUM)
     table = group_indicators(data.group, group_shares(data) if shares is None else shares) if group_aware else None
     for rows, block in data.blocks(whole_queries=whole_queries):
         if table is None and block.dtype == np.float64 and block.flags.owndata:  # part of no other array

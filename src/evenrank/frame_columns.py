@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.categories import numbered
-from evenrank.errors import DataError, DataWarning
+from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.labels import is_missing
 from evenrank.row_checks import Locate, frame_names, is_number, listed
 
@@ -67,6 +67,7 @@ def frame_parts(
     for role, column in named.items():
         if column is not None and column not in frame.columns:
             raise DataError(f"{role} column {column!r} is not in the data; it has {listed(frame.columns)}.")
+    refuse_contradiction(categorical, ignore)
     chosen = [*(features or ()), *categorical]
     item = item_column(named["item"], frame.columns, [*named.values(), *chosen, *ignore])
     for column in chosen:
@@ -82,6 +83,13 @@ def frame_parts(
     chosen = [name for name in rest if name in categorical or _is_feature(frame.get_column(name).dtype)]
     note_left_out(by_name, [name for name in rest if name not in chosen], stacklevel=stacklevel)
     return frame, item, chosen
+
+
+def refuse_contradiction(categorical: Sequence[str], ignore: Sequence[str]) -> None:
+    """Refuse a column that is to be a feature of categories and none."""
+    both = next((name for name in categorical if name in ignore), None)
+    if both is not None:
+        raise ConfigError(f"column {both!r} is in categorical= and in ignore=; leave it out of one of them.")
 
 
 def not_there(part: str, name: str, names: Sequence[str]) -> str:

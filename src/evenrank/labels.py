@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
@@ -15,6 +16,9 @@ from evenrank.row_checks import Locate, listed, shown
 
 LABELS = 1 << 16  # rows whose labels are Python objects at a time
 UNKNOWN = -1
+EXACT = 2**53  # from here on floats are whole numbers without meaning them
+# A whole number as pandas writes it once another is missing; "01", "1.50" and "1e3" are texts of their own.
+WHOLE_FLOAT = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0")
 
 
 def is_missing(value: Any) -> bool:
@@ -155,7 +159,8 @@ def group_codes(
     label_of: dict[Any, Any] = {}
     for some in _few_at_a_time(array):
         label_of |= {value: value for value in dict.fromkeys(some.tolist()) if not is_missing(value)}
-    present = list(label_of)
+    present = whole_labels(list(label_of))
+    label_of = dict(zip(label_of, present, strict=True))
     if names is not None:
         known = list(names)
         if len(set(known)) < len(known):
@@ -173,10 +178,55 @@ def group_codes(
     return np.fromiter(chain.from_iterable(codes), np.int32, n), labels
 
 
+def whole_labels(labels: Sequence[Any]) -> list[Any]:
+    """Give labels that are floats as ints, if they all are whole: a column holds floats as soon as a label is missing.
+
+    Parameters
+    ----------
+    labels : sequence
+        The labels, each once.
+
+    Returns
+    -------
+    list
+        The labels, which are equal to those given.
+    """
+    whole = all(map(_is_whole, (label for label in labels if isinstance(label, float))))
+    return [int(label) if whole and isinstance(label, float) else label for label in labels]
+
+
+def _is_whole(number: float) -> bool:
+    return number.is_integer() and abs(number) < EXACT
+
+
+def as_written(label: Any) -> str:
+    """Write a label as it is compared with those of other tables: a whole number without a point.
+
+    Parameters
+    ----------
+    label : Any
+        The label.
+
+    Returns
+    -------
+    str
+        Its text.
+
+    Examples
+    --------
+    >>> [as_written(label) for label in (1, 1.0, "1.0", "1.50", "01")]
+    ['1', '1', '1', '1.50', '01']
+    """
+    text = str(int(label) if isinstance(label, float) and _is_whole(label) else label)
+    whole = WHOLE_FLOAT.fullmatch(text)
+    return whole[1] if whole else text
+
+
 def label_places(labels: Sequence[Any], known: Sequence[Any]) -> list[int]:
     """Find labels among known ones: the same label, or else the only one that is written the same.
 
-    A file's column is text as soon as one label is, so that 1 in one file is '1' in another.
+    A file's column is text as soon as one label is, so that 1 in one file is '1' in another, and floats as soon as one
+    is missing, so that it is '1.0' in a third.
 
     Parameters
     ----------
@@ -191,8 +241,9 @@ def label_places(labels: Sequence[Any], known: Sequence[Any]) -> list[int]:
     place = {label: code for code, label in enumerate(known)}
     written: dict[str, int] = {}
     for code, label in enumerate(known):
-        written[str(label)] = -1 if str(label) in written else code
-    return [place[label] if label in place else written.get(str(label), -1) for label in labels]
+        text = as_written(label)
+        written[text] = -1 if text in written else code
+    return [place[label] if label in place else written.get(as_written(label), -1) for label in labels]
 
 
 def _few_at_a_time(array: NDArray[Any]) -> Iterator[NDArray[Any]]:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting import lightgbm_fit as fitting
 from evenrank.boosting.eval_sets import as_sets, each_in_order, eval_rows, own_weights
-from evenrank.boosting.file import columns, loaded, saved
+from evenrank.boosting.file import loaded, saved
+from evenrank.boosting.frames import matched_by_name
 from evenrank.boosting.held_out import judged_sets
 from evenrank.boosting.lightgbm_callables import (
     fair_metric,
@@ -24,7 +25,7 @@ from evenrank.boosting.lightgbm_text import checked_text
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import LIGHTGBM
 from evenrank.boosting.ranker import FairBoosted
-from evenrank.boosting.rows import in_order, stored_rows, with_pandas_categories
+from evenrank.boosting.rows import in_order, stored_rows
 from evenrank.boosting.rules import POINTWISE, check_labels, lightgbm_rule
 from evenrank.data import RankingData
 from evenrank.errors import DataError
@@ -189,17 +190,15 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         """
         given_sets = as_sets(fitting.pairs(eval_set, eval_X, eval_y))
         is_training = fitting.training_among(given_sets, X, y)
-        X, data, names = self._fit_rows(with_pandas_categories(X), y, qid, group, sensitive_features, sample_weight)
+        X, data, names = self._fit_rows(X, y, qid, group, sensitive_features, sample_weight)
         check_labels(lightgbm_rule, self.get_params(), self._objective or BASES[0], data.relevance)
-        if self.categories_:
-            kwargs.setdefault("categorical_feature", [names.index(name) for name in self.categories_])
         sets, sizes, orders = eval_rows(given_sets, eval_qid, eval_group, names, self.categories_, like=X)
-        sets = sets and [(with_pandas_categories(rows), labels) for rows, labels in sets]
         starts = each_in_order(eval_init_score, sets, orders, "eval_init_score")
         weights = each_in_order(eval_sample_weight, sets, orders, "eval_sample_weight") or own_weights(given_sets)
         judged = judged_sets(given_sets, eval_sensitive_features, sets, sizes, orders, starts, self.relevance_threshold)
         start = stored_rows(init_score, data.row_order, data.n_rows, "init_score")
-        given = {"eval_group": sizes, "eval_sample_weight": weights, "eval_init_score": starts, **kwargs}
+        given = {"eval_group": sizes, "eval_sample_weight": weights, "eval_init_score": starts}
+        given |= fitting.categorical_features(data) | kwargs
         library: Any = super()
 
         def fit_once(
@@ -292,7 +291,8 @@ class FairLGBMRanker(FairBoosted, lightgbm.LGBMRanker):  # type: ignore[misc, na
         """
         known = self._serving_groups(X, sensitive_features)
         stored = isinstance(X, RankingData)
-        scores = super().predict(with_pandas_categories(columns(X, self)), *args, **kwargs)
+        with matched_by_name(stored or hasattr(X, "columns")):
+            scores = super().predict(self._columns(X), *args, **kwargs)
         if known is not None and np.ndim(scores) == 1:
             scores = self._shifted(scores, known)
         return X.to_caller(scores) if stored else scores  # type: ignore[no-any-return, unused-ignore]

@@ -20,6 +20,20 @@ from evenrank.row_checks import (
     refuse_halves,
 )
 
+# What to do about missing values and categories.
+TO_TRAIN = (
+    "Train it with impute='median' (--impute median), leave the features out with ignore= (--ignore), or train "
+    "LightGBM or XGBoost, which take both."
+)
+TO_SUM = (
+    "Fill them before, leave the features out with ignore=, or use FairLinearRanker or er.sweep, which fill them with "
+    "impute='median'."
+)
+TO_SCORE = (
+    "The model was trained without a rule for them: train it again with impute='median' (--impute median) or without "
+    "these features, or fill the rows."
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows:
@@ -111,7 +125,7 @@ class Rows:
         if self.membership is not None:
             raise ConfigError(f"{what} needs group labels; the data has membership probabilities. Use with_group.")
 
-    def need_numbers(self, what: str, features: Sequence[str] | None = None) -> None:
+    def need_numbers(self, what: str, features: Sequence[str] | None = None, advice: str = TO_TRAIN) -> None:
         """Refuse features with missing values or categories.
 
         Parameters
@@ -120,6 +134,8 @@ class Rows:
             What needs numbers, for the message.
         features : sequence of str, optional
             The features it uses; by default all.
+        advice : str
+            What to do about it.
         """
         used = self.feature_names if features is None else features
         missing = [name for name in used if name in self.missing_features]
@@ -128,10 +144,7 @@ class Rows:
             first = f", first in row {self._first_missing(missing[0])}," if missing else ""
             parts = (("missing values (NaN)", missing, first), ("categories", categories, ""))
             has = " and ".join(f"{kind} in {listed(names)}{where}" for kind, names, where in parts if names).rstrip(",")
-            raise DataError(
-                f"{what} takes numbers only; the data has {has}. Train it with impute='median' (--impute median), "
-                "leave the features out with ignore= (--ignore), or train LightGBM or XGBoost, which take both."
-            )
+            raise DataError(f"{what} takes numbers only; the data has {has}. {advice}")
 
     def _first_missing(self, name: str) -> int:
         """The caller's first row that lacks a feature."""

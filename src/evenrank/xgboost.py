@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenrank.boosting.eval_sets import as_sets, each_in_order, eval_rows
-from evenrank.boosting.file import columns, loaded, saved
+from evenrank.boosting.file import loaded, saved
 from evenrank.boosting.held_out import judged_sets
 from evenrank.boosting.objective import BASES, FairObjective
 from evenrank.boosting.parameters import XGBOOST
 from evenrank.boosting.ranker import FairBoosted
-from evenrank.boosting.rows import in_order, query_weights, stored_rows
-from evenrank.boosting.rules import POINTWISE, check_labels, xgboost_rule
+from evenrank.boosting.rows import in_order, query_weights, refuse_two_ids, stored_rows
+from evenrank.boosting.rules import POINTWISE, XGBOOST_OBJECTIVES, check_labels, xgboost_rule
 from evenrank.boosting.xgboost_callables import fair_metric, fair_ndcg, fair_objective, small_classifier, understood
 from evenrank.boosting.xgboost_dask import dask_fit, dask_objective
 from evenrank.boosting.xgboost_fit import Counting, best_score, own_stopping, settled
 from evenrank.boosting.xgboost_json import checked_model, is_linear
+from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import DataError
 from evenrank.extras import require
@@ -31,15 +32,7 @@ from evenrank.rankers import model_file
 xgboost = require("xgboost")
 require("numba")
 
-__all__ = [
-    "FairXGBRanker",
-    "dask_fit",
-    "dask_objective",
-    "fair_metric",
-    "fair_ndcg",
-    "fair_objective",
-    "train_scores",
-]
+__all__ = ["FairXGBRanker", "dask_fit", "dask_objective", "fair_metric", "fair_ndcg", "fair_objective", "train_scores"]
 
 NATIVE = "rank:ndcg"
 
@@ -78,6 +71,8 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
     """
 
     def _init_library(self, *, objective: str = NATIVE, **options: Any) -> None:
+        if not str(objective).startswith("rank:"):  # XGBRanker's own message names itself
+            choose(objective, XGBOOST_OBJECTIVES, what="objective")
         super()._init_library(objective=NATIVE if objective in BASES else objective, **options)
         self.objective = objective
 
@@ -144,11 +139,12 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         FairXGBRanker
             The trained ranker itself.
         """
+        given_sets = as_sets(eval_set)
+        refuse_two_ids(X, given_sets, qid=qid, group=group, eval_qid=eval_qid, eval_group=eval_group)
         X, data, names = self._fit_rows(X, y, qid, group, sensitive_features)
         check_labels(xgboost_rule, self.get_params(), self.objective, data.relevance)
-        self._types = ["c" if name in self.categories_ else "float" for name in names] if self.categories_ else None
+        self._types = ["c" if name in data.categories else "float" for name in names] if data.categories else None
         weight = None if sample_weight is None else query_weights(sample_weight, data.n_queries)
-        given_sets = as_sets(eval_set)
         sets, sizes, orders = eval_rows(given_sets, eval_qid, eval_group, names, self.categories_, like=X)
         margins = each_in_order(base_margin_eval_set, sets, orders, "base_margin_eval_set")
         judged = judged_sets(
@@ -235,7 +231,11 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         return self.objective not in POINTWISE and (data.sample_weight is None or self._query_weight is not None)
 
     def _classifier(self) -> Any:
-        options = {name: getattr(self, name) for name in ("missing", "enable_categorical", "n_jobs")}
+        options = {
+            "missing": self.missing,
+            "n_jobs": self.n_jobs,
+            "enable_categorical": bool(self.enable_categorical or self.categories_),
+        }
         return small_classifier(feature_types=self._types or self.feature_types, **options)
 
     def _trees_kept(self) -> int:
@@ -276,7 +276,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
         known = self._serving_groups(X, sensitive_features)
         stored = isinstance(X, RankingData)
         try:
-            scores = super().predict(columns(X, self), **kwargs)
+            scores = super().predict(self._columns(X), **kwargs)
         except xgboost.core.XGBoostError as error:
             raise understood(error) from None
         if known is not None:
@@ -321,7 +321,7 @@ class FairXGBRanker(FairBoosted, xgboost.XGBRanker):  # type: ignore[misc, name-
             base_margin=margin,
             feature_weights=self.feature_weights if ref is None else None,
             missing=self.missing,
-            enable_categorical=self.enable_categorical,
+            enable_categorical=bool(self.enable_categorical or self.categories_),
             feature_types=self._types or self.feature_types,
         )
 

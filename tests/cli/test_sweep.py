@@ -11,6 +11,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -141,6 +142,25 @@ def test_held_out_rows_and_seeds(run, table, save):
     assert found.about.repeats == "seeds"
     assert run("sweep", train, "--seeds", "3,5", *asked, "-o", "splits", "--scale", "none", "--json").code == 0
     assert sorted(set(er.Sweep.load("splits").columns["seed"])) == [3, 5]
+
+
+def test_held_out_rows_without_a_group_still_measure_quality(run, table, save):
+    held = pl.col("qid").is_in(table["qid"].unique().sort()[::4].to_list())
+    first, second = sorted(table["group"].drop_nulls().unique())
+    train = save(table.filter(~held), "train.csv")
+    test = save(table.filter(held, pl.col("group") == second), "test.csv")
+    asked = ["--notions", "dp", "--strengths", "0.1", "--k", "3"]
+    done = run("sweep", train, "--test", test, *asked)
+    assert done.code == 0
+    assert f"all rows have no item of group {first!r}; the violation is NaN" in " ".join(done.warnings)
+    columns = er.Sweep.load("run").columns
+    assert np.isnan(columns["demographic_parity@3"]).all()
+    assert np.isfinite(columns["ndcg@3"]).all()
+    assert run("report", "run").code == 0
+    none = save(table.filter(held).with_columns(group=pl.lit(None, pl.String)), "none.csv")
+    refused = run("sweep", train, "--test", none, *asked, "-o", "none")
+    assert refused.code == 2
+    assert "none.csv: at least one group is needed; found no group labels." in refused.err
 
 
 @pytest.mark.parametrize("methods", ["amortized", "amortized,per_query"])

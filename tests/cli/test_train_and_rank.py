@@ -322,6 +322,19 @@ def test_each_variant_of_a_reranker_is_the_one_that_was_named(run, save, logged,
     assert orders["fastar"] != orders["fastar_larger"]
 
 
+def test_rows_without_the_protected_group_keep_their_order(run, save, logged):
+    others = save(logged.filter(pl.col("group") == "over 25"), "others.csv")
+    given = ["rank", others, "--score", "score"]
+    plain = run(*given)
+    done = run(*given, "--method", "fastar", "--protected", "25 or younger", "-o", "ranked.csv")
+    assert done.code == 0
+    assert "no row is of the protected group '25 or younger', all are of 'over 25'" in done.err
+    assert pl.read_csv("ranked.csv")["row"].to_list() == pl.read_csv(plain.out.encode())["row"].to_list()
+    refused = run(*given, "--method", "fastar")
+    assert (refused.code, len(refused.lines)) == (2, 1)
+    assert "at least two groups are needed" in refused.err
+
+
 def test_only_linear_methods_report_a_solver(run, save, rows):
     report = run("train", save(rows, "rows.csv"), "--method", "deltr", "--json").json()
     assert "solver" not in report

@@ -68,8 +68,111 @@ def test_categories_of_other_frames_do_not_end_the_process(kind: str) -> None:
     np.testing.assert_allclose(model.predict(frame), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_categories_of_a_frame_are_known_by_their_labels_everywhere(library: str, kind: str, tmp_path: Any) -> None:
+    """Other rows have other numbers for the same categories, and a category that training had not is missing."""
+    as_kind = KINDS[kind]
+    colours = ["green", "red", "blue"]  # the numbers of training are not those of sorted labels
+    trained = ranker(library).fit(
+        as_kind(COLOURED.assign(colour=COLOURED.colour.cat.set_categories(colours))), GRADE, **ROWS
+    )
+    trained.save(tmp_path / "model.json")
+    expected = trained.predict(COLOURED)
+    assert len(np.unique(expected)) > 1
+    new = COLOURED.assign(
+        colour=pd.Categorical(np.where(COLOURED.colour == "red", "violet", COLOURED.colour.astype(str)))
+    )
+    lacking = COLOURED.assign(colour=COLOURED.colour.cat.remove_categories(["red"]))
+    of_lacking = trained.predict(lacking)
+    assert (of_lacking != expected).any()
+    COLOURED.assign(qid=QID).to_csv(tmp_path / "rows.csv", index=False)
+    rows = er.RankingData.from_frame(COLOURED.assign(qid=QID), relevance=None, group=None)
+    read = er.read(tmp_path / "rows.csv", relevance=None, group=None, categorical=["colour"])
+    for model in (trained, er.load(tmp_path / "model.json")):
+        assert set(model.categories_["colour"]) == set(colours)
+        for X in (as_kind(COLOURED), rows, read):
+            np.testing.assert_array_equal(model.predict(X), expected)
+        for X in (as_kind(new), as_kind(lacking)):
+            np.testing.assert_array_equal(model.predict(X), of_lacking)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_frame_with_categories_trains_as_its_rows_do(library: str) -> None:
+    rows = er.RankingData.from_frame(COLOURED.assign(qid=QID, relevance=GRADE, group=GROUP))
+    expected = ranker(library).fit(rows).predict(rows)
+    np.testing.assert_array_equal(ranker(library).fit(COLOURED, GRADE, **ROWS).predict(COLOURED), expected)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_evaluation_set_may_have_new_categories(library: str) -> None:
+    held = COLOURED.assign(colour=COLOURED.colour.cat.add_categories(["amber"]).fillna("amber"))
+    held.loc[:9, "colour"] = "amber"
+    lacking = held.assign(colour=held.colour.cat.remove_categories(["amber"]))
+    sets = {
+        "eval_set": [(held, GRADE), (lacking, GRADE)],
+        "eval_qid": [QID] * 2,
+        "eval_sensitive_features": [GROUP] * 2,
+    }
+    model = ranker(library).fit(COLOURED, GRADE, **ROWS, **sets)
+    history = model.evals_result_ if library == "lightgbm" else model.evals_result()
+    of_new, of_lacking = history.values()
+    assert of_new == of_lacking
+
+
+@pytest.mark.parametrize("training", [*KINDS, "data"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_evaluation_set_is_the_same_in_every_form(library: str, training: str) -> None:
+    """Its columns stand in another order, and it has other numbers for the categories, one of which is new."""
+    train = COLOURED.assign(whole=np.arange(N) % 7)
+    colours = np.where(train.colour == "blue", "amber", train.colour.astype(str))
+    held = train.assign(colour=pd.Categorical(colours, ["red", "amber", "green"]))[["colour", "whole", "c", "a", "b"]]
+    named = {"qid": QID, "relevance": GRADE, "group": GROUP}
+    data = er.RankingData.from_frame(held.assign(**named))
+    rows = ROWS | {"y": GRADE} if training in KINDS else {}
+    X = KINDS[training](train) if rows else er.RankingData.from_frame(train.assign(**named))
+    pairs = [(as_kind(held), GRADE) for as_kind in KINDS.values()]
+    groups = [GROUP] * 3
+    of_pairs = ranker(library).fit(X, **rows, eval_set=pairs, eval_qid=[QID] * 3, eval_sensitive_features=groups)
+    of_data = ranker(library).fit(X, **rows, eval_set=[data])
+    of_each = [
+        result
+        for model in (of_pairs, of_data)
+        for result in (model.evals_result_ if library == "lightgbm" else model.evals_result()).values()
+    ]
+    assert len(of_each) == 4
+    assert of_each[1:] == of_each[:-1]
+    expected = er.measure(np.asarray(of_data.predict(held), np.float64), data, ["dp@5"])["dp@5"]
+    assert of_each[0]["dp@5"][-1] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_columns_that_are_called_by_numbers_and_empty_categories(library: str) -> None:
+    table = COLOURED.assign(colour=COLOURED.colour.cat.rename_categories({"blue": ""}))
+    table.columns = [10, 11, 12, 13]
+    missing = table.copy()
+    missing[13] = table[13].cat.remove_categories([""])
+    model = ranker(library).fit(table, GRADE, **ROWS)
+    scores = model.predict(missing)
+    np.testing.assert_array_equal(model._raw_scores(missing), scores)
+    for X in (table, table[[13, 12, 10, 11]]):
+        np.testing.assert_array_equal(model.predict(X), scores)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_frame_takes_the_places_of_features_without_names(library: str) -> None:
+    colour = COLOURED.colour.cat
+    X, categories = np.column_stack([FRAME, colour.codes]), {"x3": list(colour.categories)}
+    data = er.RankingData.from_arrays(X, GRADE, GROUP, QID, categories=categories)
+    model = ranker(library).fit(data, eval_set=[(COLOURED, GRADE)], eval_qid=[QID])
+    np.testing.assert_array_equal(model.predict(COLOURED), model.predict(data))
+    with pytest.raises(DataError, match="trained on 4 features; the data has 3"):
+        model.predict(COLOURED[["a", "b", "colour"]])
+
+
 def test_xgboost_says_in_a_line_which_category_is_new() -> None:
     model = ranker("xgboost", enable_categorical=True).fit(COLOURED, GRADE, **ROWS)
+    model.categories_ = {}  # a file that an earlier version wrote does not have them
     with pytest.raises(DataError, match=r"`violet`\. Make it missing") as caught:
         model.predict(COLOURED.assign(colour=pd.Categorical(["violet"] * N)))
     assert "\n" not in str(caught.value)
@@ -162,3 +265,23 @@ def test_the_same_rows_by_two_attributes(library: str) -> None:
     for result, group in zip(history.values(), (GROUP, other), strict=True):
         expected = er.measure(scores, relevance=GRADE, group=group, qid=QID, measures=["dp@5"])["dp@5"]
         assert result["dp@5"][-1] == pytest.approx(expected, abs=1e-5)
+
+
+def test_xgboost_is_given_query_ids_in_one_way() -> None:
+    both = FRAME.assign(qid=QID)
+    with pytest.raises(
+        ConfigError, match=r"X has a column 'qid', which XGBoost takes for the query ids, and qid= is giv"
+    ):
+        ranker("xgboost").fit(both, GRADE, **ROWS)
+    with pytest.raises(ConfigError, match=r"X has a column 'qid'.* and group= is given too"):
+        ranker("xgboost").fit(both, GRADE, group=[N], sensitive_features=GROUP)
+    with pytest.raises(ConfigError, match=r"an eval_set has a column 'qid'.* and eval_qid= is given too"):
+        ranker("xgboost").fit(FRAME, GRADE, **ROWS, eval_set=[(both, GRADE)], eval_qid=[QID])
+
+
+@pytest.mark.parametrize("objective", ["lambda", "binary:logistic", None])
+def test_an_objective_that_xgboost_does_not_rank_by_lists_those_that_work(objective: Any) -> None:
+    with pytest.raises(
+        ConfigError, match="objective must be one of rank:ndcg, lambdarank, rank:pairwise, rank:map, squ"
+    ):
+        ranker("xgboost", objective=objective)

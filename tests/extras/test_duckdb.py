@@ -29,6 +29,14 @@ def test_the_audit_is_the_one_in_memory(case, parts, tmp_path):
     assert_same(in_memory(frame, tmp_path, **options), er.duckdb.audit(folder, **options))
 
 
+def test_whole_groups_written_as_floats_are_named_as_in_memory(tmp_path):
+    frame = make(5).with_columns(group=pl.col("group").replace_strict({"a": 1.0, "b": 2.0}, default=None))
+    folder = write(frame, tmp_path / "parts", 2)
+    found = er.duckdb.audit(folder)
+    assert_same(in_memory(frame, tmp_path), found)
+    assert list(found.to_dict()["data"]["groups"]) == ["1", "2"]
+
+
 @pytest.mark.parametrize("case", ["ties", "no ties", "users", "no labels", "more lists than bins"])
 def test_lists_one_by_one_give_what_kinds_of_lists_give(case, tmp_path, monkeypatch):
     rows, options = CASES[case]

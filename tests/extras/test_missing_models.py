@@ -127,12 +127,36 @@ def test_what_cannot_take_them_says_so_in_one_line(run: Any) -> None:
     code, text = run("sweep", *ROWS, "--methods", "amortized,lightgbm")
     assert code == 2
     assert "'amortized' cannot take missing values or categories, which the data has; lightgbm, xgboost can" in text
+    code, text = run("bench", *ROWS, "--methods", "amortized")
+    assert code == 2
+    assert "'amortized' cannot take missing values" in text
+    assert "'amortized', 'amortized'" not in text
     code, text = run("train", *ROWS, "--model", "lightgbm", "--impute", "mean")
     assert code == 2
     assert "--impute is not for --method lightgbm" in text
     code, text = run("train", "rows.csv", "--categorical", "hue")
     assert code == 2
     assert "categorical column 'hue' is not in the data" in text
+
+
+def test_a_bench_of_trees_alone_goes_without_the_linear_baseline(run: Any) -> None:
+    options = ("--methods", "lightgbm", "--notions", "dp", "--k", "3", "--folds", "3", "--seeds", "1", "-j", "1")
+    options += ("--set", "lightgbm.n_estimators=5", "--set", "lightgbm.min_child_samples=5")
+    code, text = run("bench", *ROWS, *options)
+    assert code == 0, text
+    assert "the noise floor is left out of rows: it needs the linear ranker" in " ".join(text.split())
+    found = er.Bench.load("bench")
+    assert {standing.method for standing in found.standings()} == {"lightgbm"}
+    assert "noise_floor" in found.config["left_out"]
+    assert "left out: noise_floor (needs the linear ranker" in Path("bench/bench.md").read_text()
+    assert "noise floor: one offset" not in Path("bench/bench.md").read_text()
+    code, text = run("bench", *ROWS, *options, "--impute", "median", "-o", "filled")
+    assert code == 0, text
+    assert "left out" not in text
+    by_method = {standing.method: standing for standing in er.Bench.load("filled").standings()}
+    assert set(by_method) == {"lightgbm", "noise_floor"}
+    (alone,) = found.standings()  # its own baseline, whether the noise floor is there or not
+    assert (by_method["lightgbm"].reduction, by_method["lightgbm"].pooled) == (alone.reduction, alone.pooled)
 
 
 def test_sweep_with_a_test_file(run: Any) -> None:

@@ -83,3 +83,41 @@ def test_a_format_without_columns_says_so(tmp_path):
     file.write_text("1 Q0 a 1 2.0 x\n1 Q0 b 2 1.0 x\n")
     with pytest.raises(DataError, match=r"rows.run: the format has no column 'band'"):
         read_with_labels(file, [("group", "band")], group=None, relevance=None)
+
+
+# ---------------------------------------------------------------------- whole numbers written as floats
+
+
+def test_a_group_that_is_a_whole_number_is_the_same_in_every_format(tmp_path):
+    """A column of whole numbers is one of floats as soon as one of them is missing, and pandas writes 1.0."""
+    whole = FRAME.drop("title").with_columns(group=pl.Series([2, 1, None, 2]))
+    floats = FRAME.drop("title").with_columns(group=pl.Series([2.0, 1.0, None, 2.0]))
+    for number, frame in enumerate((whole, floats)):
+        files = [tmp_path / f"{number}.{suffix}" for suffix in ("csv", "jsonl", "parquet")]
+        for file, write in zip(files, (frame.write_csv, frame.write_ndjson, frame.write_parquet), strict=True):
+            write(file)
+        for data in [er.RankingData.from_frame(frame), *map(er.read, files)]:
+            assert repr(data.group_names) == "(1, 2)"
+            assert data.to_caller(data.group).tolist() == [1, 0, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        (["1.0", "2.0"], "(1, 2)"),
+        (["1", "2.0"], "(1, 2)"),
+        (["-3.0", "0.0"], "(-3, 0)"),
+        (["1.0", "other"], "('1', 'other')"),
+        (["01", "1.0"], "('01', '1')"),
+        (["1.50", "1e3"], "('1.50', '1e3')"),
+        (["1.00", "2.0"], "('1.00', '2')"),
+        (["1.0", "1.5"], "('1.0', '1.5')"),
+        (["v1.0", "1.0.0"], "('1.0.0', 'v1.0')"),
+    ],
+)
+def test_texts_that_are_no_whole_numbers_stay_what_they_are(tmp_path, written, names):
+    file = tmp_path / "rows.csv"
+    file.write_text("qid,relevance,group,price\n" + "".join(f"1.0,0,{label},2\n" for label in written))
+    data = er.read(file)
+    assert repr(data.group_names) == names
+    assert data.query_ids.tolist() == ["1.0"]  # ids stay as they stand

@@ -203,7 +203,9 @@ def test_group_aware_scores_add_the_group_s_offset(solver: str) -> None:
     other = data.with_group(np.where(np.arange(data.n_rows) % 2, "c", "b"))
     codes = np.where(other.group == 1, 2, 1)
     np.testing.assert_allclose(other.to_stored(path.scores(other)), plain + offsets[codes], rtol=0, atol=1e-12)
-    with pytest.raises(DataError, match="group 'z' was not in training, whose groups are 'a', 'b', 'c'"):
+    with pytest.raises(
+        DataError, match=r"row 0: group 'z' was not in training, whose groups are 'a', 'b', 'c'. Train with"
+    ):
         path.scores(data.with_group(["z"] * data.n_rows))
 
 

@@ -266,3 +266,9 @@ def test_one_list_is_checked(scores, groups, message):
         FAStar(protected="b").rerank_list(scores, groups)
     with pytest.raises(ConfigError, match="one list is re-ranked for one p, without reference; got 2 shares"):
         FAStar([0.1, 0.2], protected="b").rerank_list([1.0], ["b"])
+
+
+@pytest.mark.parametrize(("scores", "strange"), [(["a", "b"], "'a'"), ([None, 1.0], "None")])
+def test_scores_of_one_list_are_numbers(scores, strange):
+    with pytest.raises(DataError, match=f"scores must be finite numbers; got {strange}"):
+        er.FAStar(0.5, protected="b").rerank_list(scores, ["a", "b"])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from evenrank.boosting.rows import data_features, in_order, library_features, stored_rows, without_query
+from evenrank.boosting.frames import as_training
+from evenrank.boosting.rows import in_order, stored_rows, without_query
 from evenrank.categories import Categories
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
-from evenrank.row_checks import frame_names, unmasked
+from evenrank.row_checks import unmasked
 
 
 def as_sets(given: Any) -> list[Any] | None:
@@ -53,7 +55,7 @@ def eval_rows(
     eval_qid: Any,
     eval_group: Any,
     names: tuple[str, ...] | None = None,
-    categories: Categories | None = None,
+    categories: Categories = MappingProxyType({}),
     like: Any = None,
 ) -> tuple[Any, Any, list[Any]]:
     """Bring evaluation sets to stored order.
@@ -64,12 +66,8 @@ def eval_rows(
         What `as_sets` gives.
     eval_qid, eval_group : list or None
         See `evenrank.lightgbm.FairLGBMRanker.fit`.
-    names : tuple of str or None
-        The features in training, by which those of a `RankingData` are found.
-    categories : mapping, optional
-        The labels of those that hold categories.
-    like : frame, optional
-        The features of a `RankingData` become such a frame.
+    names, categories, like : optional
+        Of the training rows; see `as_training`.
 
     Returns
     -------
@@ -81,14 +79,14 @@ def eval_rows(
     if sets and isinstance(sets[0], RankingData):
         if eval_qid is not None or eval_group is not None:
             raise ConfigError("an eval_set of RankingData has its queries; leave out eval_qid and eval_group.")
-        features = [framed(data_features(data, names, categories or {}), names, like) for data in sets]
-        pairs = [(X, data.relevance) for X, data in zip(features, sets, strict=True)]
+        pairs = [(as_training(data, names, categories, like), data.relevance) for data in sets]
         return pairs, [np.diff(data.query_ptr) for data in sets], [data.row_order for data in sets]
     parted = [without_query(X, eval_qid, eval_group) for X, _ in sets]
     if eval_qid is None and any(ids is not None for _, ids in parted):
         if any(ids is None for _, ids in parted):
             raise ConfigError("every eval_set, or none, must have a column 'qid'; or pass eval_qid.")
-        sets, eval_qid = [(X, y) for (X, _), (_, y) in zip(parted, sets, strict=True)], [ids for _, ids in parted]
+        eval_qid = [ids for _, ids in parted]
+    sets = [(as_training(X, names, categories, like), y) for (X, _), (_, y) in zip(parted, sets, strict=True)]
     if eval_qid is None:
         if sets and eval_group is None:
             raise ConfigError("pass eval_qid or eval_group, the queries of each eval_set.")
@@ -112,32 +110,7 @@ def _rows(X: Any) -> int:
 def _checked(X: Any, y: Any, order: Any) -> tuple[Any, Any]:
     """Features and relevance in stored order, one of each per row."""
     y = stored_rows(unmasked(y, "y"), order, _rows(X), "y of an eval_set")
-    return in_order(library_features(X), order), y
-
-
-def framed(features: Any, names: tuple[str, ...] | None, like: Any) -> Any:
-    """Give features as a frame of the kind of another one, by whose names the libraries know them.
-
-    Parameters
-    ----------
-    features : ndarray
-        (n, d).
-    names : tuple of str or None
-        Their names.
-    like : Any
-        The frame; where it is none, the features stay as they are.
-
-    Returns
-    -------
-    array or frame
-        The features.
-    """
-    if frame_names(like) is None:
-        return features
-    import narwhals as nw
-
-    backend = nw.from_native(like, eager_only=True).implementation
-    return nw.from_numpy(np.asarray(features), list(names or ()), backend=backend).to_native()
+    return in_order(X, order), y
 
 
 def check_number_of(parts: Any, sets: list[Any], name: str, what: str) -> None:

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from evenrank.boosting.parameters import kept, refuse_prediction_parameters
-from evenrank.boosting.rows import data_features, library_features
 from evenrank.boosting.trees import Damaged
-from evenrank.categories import renumbered
-from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.frame_columns import feature_matrix
 from evenrank.rankers.base import NotFittedError
 from evenrank.rankers.content import short
 from evenrank.rankers.imputing import read_categories
@@ -85,29 +80,3 @@ def loaded(
     ranker.alpha_ = float(alpha or 0)
     ranker.violation_ = float("nan") if violation is None else float(violation)
     return ranker, text
-
-
-def columns(X: Any, ranker: Any) -> Any:
-    """Give the features in the order of training: by name, or by place where either side has no names.
-
-    Parameters
-    ----------
-    X : array, frame, sparse matrix or RankingData
-        The rows; categories of a frame are found by their labels, if training knew them from a `RankingData`.
-    ranker : FairBoosted
-        The ranker.
-
-    Returns
-    -------
-    array, frame or sparse matrix
-        In the form that its library takes.
-    """
-    names = getattr(ranker, "feature_names_", None)
-    if isinstance(X, RankingData):
-        return data_features(X, names, ranker.categories_)
-    features = library_features(X, names)
-    if not ranker.categories_ or not hasattr(features, "columns"):
-        return features
-    frame = nw.from_native(features, eager_only=True)
-    matrix, of_frame = feature_matrix(frame, names or (), "row {}".format, tuple(ranker.categories_))
-    return renumbered(matrix, names or (), of_frame, ranker.categories_)

@@ -37,6 +37,13 @@ def listed(metrics: Any) -> list[Any]:
     return [] if metrics is None else list(metrics) if isinstance(metrics, list | tuple) else [metrics]
 
 
+def categorical_features(data: Any) -> dict[str, Any]:
+    """Name the features that hold categories, as an argument of ``fit``; LightGBM finds those of frames itself."""
+    return (
+        {"categorical_feature": [data.feature_names.index(name) for name in data.categories]} if data.categories else {}
+    )
+
+
 def is_plain(params: dict[str, Any]) -> bool:
     """Whether the first trees of a ranker with these parameters are a model of their own; see `PLAIN`."""
     return all(params.get(name) in usual for name, usual in PLAIN.items())

@@ -19,6 +19,7 @@ from evenrank.boosting.aware import (
     part_of_offsets,
     scores_by_others,
 )
+from evenrank.boosting.frames import columns, frame_categories, with_pandas_categories
 from evenrank.boosting.group_chances import group_chances
 from evenrank.boosting.held_out import Judged, check_held_out, check_limits, kept_aside
 from evenrank.boosting.metrics import EvaluationMetric
@@ -142,9 +143,10 @@ class FairBoosted:
     ) -> tuple[Any, RankingData, tuple[str, ...]]:
         """The training rows as `fit_rows` gives them, with groups if the fairness term needs them."""
         options = {"notion": self.notion, "relevance_threshold": self.relevance_threshold}
+        X = with_pandas_categories(X)
         X, data, names = fit_rows(X, y, qid, group, sensitive_features, sample_weight, **options)
         FairnessSpec.of(self).check_groups(data, group_aware=self.group_aware)
-        self.categories_ = data.categories
+        self.categories_ = data.categories or frame_categories(X)
         return X, data, names
 
     def _train(
@@ -299,6 +301,10 @@ class FairBoosted:
         return group_chances(self._classifier, X, data)
 
     # ------------------------------------------------------------------ scores
+
+    def _columns(self, X: Any) -> Any:
+        """The features of rows to predict, as training had them."""
+        return columns(X, getattr(self, "feature_names_", None), self.categories_)
 
     def _scores_of(self, rows: Judged, trees: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """Scores of rows, (n,); ``trees`` are those of the trees alone, where they are known."""

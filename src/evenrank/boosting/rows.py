@@ -10,13 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
-from evenrank.categories import Categories, renumbered
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.extras import require
 from evenrank.frame_columns import frame_labels
 from evenrank.notions import Notion
-from evenrank.rankers.matching import category_frame, match_features, named_columns, unnamed
+from evenrank.rankers.matching import named_columns, unnamed
 from evenrank.row_checks import as_array, checked_numbers, frame_names, unmasked
 
 
@@ -98,6 +96,27 @@ def without_query(X: Any, qid: Any, group: Any) -> tuple[Any, Any]:
 
     frame = nw.from_native(X, eager_only=True)
     return frame.drop("qid").to_native(), frame_labels(frame["qid"])
+
+
+def refuse_two_ids(X: Any, sets: Sequence[Any] | None, **given: Any) -> None:
+    """Refuse query ids beside a frame's column ``qid``, which XGBoost takes for them whatever else is given.
+
+    Parameters
+    ----------
+    X, sets
+        The features, and the evaluation sets as `as_sets` gives them.
+    **given : array-like or None
+        Ids and sizes of queries by the name of their parameter; those of evaluation sets begin with "eval".
+    """
+    of_sets = [each[0] for each in sets or () if not isinstance(each, RankingData)]
+    for part, frames, of_eval in (("X", [X], False), ("an eval_set", of_sets, True)):
+        also = [name for name, ids in given.items() if ids is not None and name.startswith("eval") == of_eval]
+        columns = [frame_names(frame) for frame in frames if also]
+        if any(names is not None and "qid" in list(names) for names in columns):
+            raise ConfigError(
+                f"{part} has a column 'qid', which XGBoost takes for the query ids, and {also[0]}= is given too. "
+                "Leave out one of them."
+            )
 
 
 def query_ids(qid: Any, group: Any, n: int) -> ArrayLike:
@@ -187,26 +206,6 @@ def library_features(X: Any, names: Sequence[str] | None = None) -> Any:
     return X if names is None else named_columns(X, names)
 
 
-def with_pandas_categories(X: Any) -> Any:
-    """Give a frame of Arrow's or polars' categories as pandas has it, for LightGBM, which ends the process over others.
-
-    Parameters
-    ----------
-    X : array, frame or sparse matrix
-        The features.
-
-    Returns
-    -------
-    array, frame or sparse matrix
-        The features.
-    """
-    frame = category_frame(X)
-    if frame is None or frame.implementation.is_pandas():
-        return X
-    require("pandas")
-    return frame.to_pandas()
-
-
 def in_order(values: Any, order: NDArray[np.int64] | None) -> Any:
     """Bring rows to stored order.
 
@@ -249,31 +248,6 @@ def stored_rows(values: Any, order: NDArray[np.int64] | None, n: int, what: str)
     if found != n:
         raise DataError(f"{what} must have one value for each of the {n} rows; got {found}.")
     return in_order(values, order)
-
-
-def data_features(data: RankingData, names: tuple[str, ...] | None, categories: Categories) -> Any:
-    """Give the features of data in the order of training, with the numbers that training gave to categories.
-
-    Parameters
-    ----------
-    data : RankingData
-        The rows.
-    names : tuple of str or None
-        The features in training.
-    categories : mapping
-        Of those that hold categories, the labels in training.
-
-    Returns
-    -------
-    ndarray
-        (n, d), in stored order.
-    """
-    place = match_features(data, names or ())
-    own = np.array(data.feature_names, object)[place]
-    of_data = {
-        name: data.categories[mine] for name, mine in zip(names or (), own, strict=True) if mine in data.categories
-    }
-    return renumbered(data.features[:, place], names or (), of_data, categories)
 
 
 def as_rows(data: Any) -> RankingData:

@@ -13,6 +13,9 @@ from evenrank.errors import ConfigError
 from evenrank.losses import LOSSES
 
 POINTWISE = tuple(name for name, loss in LOSSES.items() if not loss.within)
+# What XGBoost's LambdaRank swaps pairs for, by objective.
+XGBOOST_MEASURES = {"rank:ndcg": "ndcg", "lambdarank": "ndcg", "rank:pairwise": "pairs", "rank:map": "map"}
+XGBOOST_OBJECTIVES = (*XGBOOST_MEASURES, *POINTWISE)
 SAMPLED = ("lambdarank_pair_method", "lambdarank_unbiased")  # XGBoost's, of which a fair objective has the usual
 
 
@@ -68,9 +71,8 @@ def xgboost_rule(params: dict[str, Any], objective: str = "rank:ndcg") -> Any:
     """
     from evenrank.boosting.lambdarank import LambdaRank
 
-    measures = {"rank:ndcg": "ndcg", "lambdarank": "ndcg", "rank:pairwise": "pairs", "rank:map": "map"}
-    choose(objective, (*measures, *POINTWISE), what="objective")
-    measure = measures[objective]
+    choose(objective, XGBOOST_OBJECTIVES, what="objective")
+    measure = XGBOOST_MEASURES[objective]
     if params.get("lambdarank_pair_method", "topk") != "topk" or params.get("lambdarank_unbiased", False):
         raise ConfigError(
             "a fair objective needs lambdarank_pair_method='topk' and lambdarank_unbiased=False; got "

@@ -58,9 +58,7 @@ def understood(error: Exception) -> Exception:
     if "category not in the training set" not in message:
         return error
     found = message[message.index("Found") :] if "Found" in message else message
-    return DataError(
-        f"{found}. Make it missing; trained on RankingData.from_frame(…), the ranker counts such a category as missing."
-    )
+    return DataError(f"{found}. Make it missing, or train the model again: then such a category counts as missing.")
 
 
 class fair_objective(ObjectiveOnRows):

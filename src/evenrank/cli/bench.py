@@ -89,6 +89,9 @@ def bench(
         "format": input_format,
         "header": header,
     }
+    groups = options.names(group) or ["group"]
+    roles = {"query": query, "relevance": relevance, "group": groups[0], "item": item, "sample weight": sample_weight}
+    ignored = options.ignored(ignore, categorical=categorical, features=features, roles=roles)
     sources: dict[str, Any] = {}
     absent: list[dict[str, MissingColumn]] = []
     for path in data:
@@ -96,10 +99,10 @@ def bench(
         if name in sources:
             raise ConfigError(f"two data sets are called {name!r}; rename one, as results are told apart by name.")
         strange: dict[str, MissingColumn] = {}
-        sources[name] = _source(path, options.names(group) or ["group"], reading, options.several(ignore), strange)
+        sources[name] = _source(path, groups, reading, ignored, strange)
         if isinstance(sources[name], dict) and not path.is_dir():
             absent.append(strange)
-    for column in options.several(ignore):
+    for column in ignored:
         if not absent:
             raise ConfigError(f"--ignore leaves columns out of tables, and no data set is one; got {column!r}.")
         if all(column in strange for strange in absent):
@@ -128,7 +131,7 @@ def _source(
         return er.BenchData(groupings, er.datasets.german_credit_folds(german))
     if path.is_dir():
         return er.datasets.trec_fair_2019_groupings(path)
-    parts = [column for column in columns if column != "item"]
+    parts = [column for column in columns if column not in ("item", *reading["categorical"])]
     while True:
         ignored = [*parts, *(column for column in ignore if column not in absent)]
         try:

@@ -94,11 +94,12 @@ def read_ranked_rows(
             settings[error.role] = None
 
 
-def need_groups(data: RankingData, file: list[Path], advice: str) -> None:
-    """Raise a DataError, with the advice, if there are fewer than two groups."""
-    if data.n_groups < 2:
+def need_groups(data: RankingData, file: list[Path], advice: str, least: int = 2) -> None:
+    """Raise a DataError, with the advice, if there are fewer groups than ``least``, which is one or two."""
+    if data.n_groups < least:
         present = f"only {data.group_names[0]!r}" if data.n_groups else "no group labels"
-        raise DataError(f"{file[0]}: at least two groups are needed, to compare them; found {present}. {advice}")
+        needed = "two groups are needed, to compare them" if least > 1 else "one group is needed"
+        raise DataError(f"{file[0]}: at least {needed}; found {present}. {advice}")
 
 
 def warn_if_tied(scores: NDArray[Any], data: RankingData) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from evenrank.errors import ConfigError
+from evenrank.errors import ConfigError, DataWarning
 from evenrank.io.registry import FORMATS
+from evenrank.labels import label_places
 from evenrank.measures import parse_measure
 from evenrank.row_checks import is_number
 
 COLUMNS = "Columns of the file"
+WHOLE = re.compile(r"[+-]?[0-9]+")
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def number(text: str) -> float:
@@ -200,13 +204,52 @@ def several(texts: Sequence[str] | None) -> list[str]:
     return [name for text in texts or () for name in names(text) or []]
 
 
+def ignored(
+    texts: Sequence[str] | None,
+    *,
+    categorical: Sequence[str] | None,
+    features: str | None,
+    roles: Mapping[str, str | None],
+) -> list[str]:
+    """Parse --ignore, which must not contradict the other options.
+
+    Parameters
+    ----------
+    texts : sequence of str, optional
+        What was given to --ignore.
+    categorical, features
+        What was given to --categorical and --features.
+    roles : mapping of str to str
+        Part of a column → the column that has it; to ignore one that is no feature anyway is noted.
+
+    Returns
+    -------
+    list of str
+        The columns.
+    """
+    columns = several(texts)
+    for column in columns:
+        for option, chosen in (("--categorical", several(categorical)), ("--features", names(features) or [])):
+            if column in chosen:
+                raise ConfigError(f"--ignore {column} contradicts {option} {column}; leave one of them out.")
+        role = next((role for role, name in roles.items() if name == column), None)
+        if role is not None:
+            told = f"--ignore {column} changes nothing: the column has the {role} and is no feature"
+            warnings.warn(f"{told}; name another with --{role.replace(' ', '-')}", DataWarning, stacklevel=3)
+    return columns
+
+
 def label(text: str | None, known: Sequence[Any]) -> Any:
     """Find the group label that was typed: labels may be numbers."""
-    return next((name for name in known if str(name) == text), text)
+    place = -1 if text is None else label_places([text], known)[0]
+    return text if place < 0 else known[place]
 
 
 def settings(texts: Sequence[str]) -> dict[str, Any]:
-    """Parse options from name=value; a value is a number, true, false or null as JSON has them, else text."""
+    """Parse options from name=value; a value is a number, true, false, null or a list as JSON has them, else text.
+
+    Numbers may be written as shells and people write them: .5, 5., +1.
+    """
     out: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -215,5 +258,12 @@ def settings(texts: Sequence[str]) -> dict[str, Any]:
         try:
             out[name.strip()] = json.loads(value)
         except ValueError:
-            out[name.strip()] = value
+            out[name.strip()] = _number_or_text(value)
     return out
+
+
+def _number_or_text(text: str) -> Any:
+    written = text.strip()
+    if WHOLE.fullmatch(written):
+        return int(written)
+    return float(written) if NUMBER.fullmatch(written) else text

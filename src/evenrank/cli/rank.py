@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ import evenrank as er
 from evenrank.checks import choose
 from evenrank.cli import common, options, show, streaming
 from evenrank.cli.guard import Output
-from evenrank.errors import ConfigError, one_line
+from evenrank.errors import ConfigError, DataWarning, one_line
 from evenrank.io.files import write_whole
 from evenrank.methods.method import Method
 from evenrank.methods.registry import METHODS
@@ -145,9 +146,13 @@ def rank(
         scores = data.to_caller(data.column(wanted[0])) if ranker is None else ranker.predict(data)
     if reranker is not None:
         if by_group:
-            common.need_groups(data, file, "Name the group column with --group.")
+            least = 2 if protected is None else 1  # else the smaller of two is protected
+            common.need_groups(data, file, "Name the group column with --group.", least)
         if protected is not None:
             chosen["protected"] = options.label(protected, data.group_names)
+            if data.n_groups == 1 and chosen["protected"] not in data.group_names:
+                only = f"no row is of the protected group {protected!r}, all are of {data.group_names[0]!r}"
+                warnings.warn(f"{only}: every list keeps its order", DataWarning, stacklevel=2)
         for name, words in SHARES.items():
             if name in chosen:
                 chosen[name] = options.shares(str(chosen[name]), f"--{name}", data.group_names, words)

@@ -117,14 +117,17 @@ def sweep(
         "format": input_format,
         "header": header,
     }
+    roles = {"query": query, "relevance": relevance, "group": columns[0], "item": item, "sample weight": sample_weight}
+    left_out = options.ignored(ignore, categorical=categorical, features=features, roles=roles)
     # "item" is no feature unless named, and may hold the ids.
-    ignored = [*(name for name in (*columns, *titles.values()) if name != "item"), *options.several(ignore)]
+    parts = [name for name in (*columns, *titles.values()) if name not in ("item", *options.several(categorical))]
+    ignored = [*parts, *left_out]
     data, texts = read_groupings(file, columns, titles if test is None else {}, {**reading, "ignore": ignored})
     held = None
     if test is not None:
         first = next(iter(data.values()))
         reading |= {"features": list(first.feature_names), "categorical": list(first.categories)}
-        held, texts = read_groupings([test], columns, titles, reading)
+        held, texts = read_groupings([test], columns, titles, reading, least=1)
     try:
         with bar("sweep", show=not as_json) as progress:
             result = er.sweep(data, chosen, test=held, out=out, titles=texts, progress=progress, **sweep_options)
@@ -198,15 +201,18 @@ def parse_settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def read_groupings(
-    file: list[Path], columns: Sequence[str], titles: Mapping[str, str], reading: dict[str, Any]
+    file: list[Path], columns: Sequence[str], titles: Mapping[str, str], reading: dict[str, Any], *, least: int = 2
 ) -> tuple[dict[str, RankingData], Titles | None]:
-    """The rows under each grouping, named after its column, and the texts of queries and items, in one reading."""
+    """The rows under each grouping, named after its column, and the texts of queries and items, in one reading.
+
+    There must be ``least`` groups: without one of those of training, quality can still be measured.
+    """
     labels = [("group", column) for column in columns[1:]]
     labels += [(f"{kind}-title", column) for kind, column in titles.items()]
     data, values = common.read_labelled_rows(file, labels, group=columns[0], **reading)
     groupings = {columns[0]: data} | {column: data.with_group(values[column]) for column in columns[1:]}
     for grouping in groupings.values():
-        common.need_groups(grouping, file, "Name the group column with --group.")
+        common.need_groups(grouping, file, "Name the group column with --group.", least)
     if not titles:
         return groupings, None
     if "item" in titles and data.item_ids is None:

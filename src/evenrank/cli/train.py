@@ -51,7 +51,8 @@ def train(
     max_violation: Annotated[
         float | None,
         options.numeric(
-            help="Instead of a strength: the gap of the top k to reach on the training rows, such as 0.05."
+            help="Instead of a strength: the gap of the top k to reach on the training rows, such as 0.05. Trees: with "
+            "--set validation_fraction=0.3, on queries kept out of training."
         ),
     ] = None,
     model: Annotated[str, typer.Option(help=f"{', '.join(MODELS)}.")] = LINEAR,
@@ -129,13 +130,14 @@ def train(
         require((base or trained).extra)
     file, stream = streaming.settled(file, engine, input_format=input_format)
     advice = {} if score is None else {"features": "Name the column of the scores with --score."}
+    roles = {"query": query, "relevance": relevance, "group": group, "item": item, "sample weight": sample_weight}
     columns: dict[str, Any] = {
         "query": query,
         "item": item,
         "relevance": relevance,
         "group": group,
         "features": options.names(features) if score is None else [score],
-        "ignore": options.several(ignore),
+        "ignore": options.ignored(ignore, categorical=categorical, features=features, roles=roles),
         "categorical": options.several(categorical),
         "sample_weight": sample_weight,
         "relevance_threshold": threshold,

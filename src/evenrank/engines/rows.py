@@ -12,7 +12,7 @@ from evenrank.audits.ids import sorted_labels
 from evenrank.engines import sql
 from evenrank.engines.engine import Engine, Roles
 from evenrank.errors import DataError, DataWarning
-from evenrank.labels import is_missing
+from evenrank.labels import is_missing, whole_labels
 from evenrank.ranking import Ranking
 from evenrank.rounding import EXACT, rounded_scores
 from evenrank.rounding import NEAR as APART
@@ -149,7 +149,9 @@ def _groups(engine: Engine, roles: Roles) -> tuple[Any, ...]:
             f"{engine.title}: column {roles.group!r} has more than {MOST_GROUPS:,} different groups; groups are "
             "categories. Cut them into bands in a column of its own."
         )
-    labels = tuple(sorted_labels(label for label in found["label"].to_pylist() if not is_missing(label)))
+    labels = tuple(
+        sorted_labels(whole_labels([label for label in found["label"].to_pylist() if not is_missing(label)]))
+    )
     codes = pa.array(np.arange(len(labels), dtype=np.int32))
     engine.put(
         "groups",

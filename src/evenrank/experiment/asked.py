@@ -95,8 +95,8 @@ def extra_measures(
     return out
 
 
-def checked_groupings(data: RankingData | Mapping[str, RankingData], what: str) -> Groupings:
-    """Check that groupings have at least two groups each and are of the same rows.
+def checked_groupings(data: RankingData | Mapping[str, RankingData], what: str, least: int = 2) -> Groupings:
+    """Check that groupings have enough groups each and are of the same rows.
 
     Parameters
     ----------
@@ -104,6 +104,8 @@ def checked_groupings(data: RankingData | Mapping[str, RankingData], what: str) 
         One grouping, or several by name.
     what : str
         What an error calls them.
+    least : int
+        How many groups each must have.
 
     Returns
     -------
@@ -118,9 +120,10 @@ def checked_groupings(data: RankingData | Mapping[str, RankingData], what: str) 
     for name, grouping in groupings.items():
         if grouping.features is not first.features:
             raise DataError(f"{what}: grouping {name!r} has other rows; make groupings with RankingData.with_group.")
-        if grouping.n_groups < 2:
+        if grouping.n_groups < least:
             present = f"only {grouping.group_names[0]!r}" if grouping.n_groups else "no group labels"
-            raise DataError(f"{what}: a sweep compares groups and needs at least two; {name!r} has {present}.")
+            number = "two" if least > 1 else "one"
+            raise DataError(f"{what}: a sweep compares groups and needs at least {number}; {name!r} has {present}.")
         grouping.need_labels("a sweep")
     return groupings
 

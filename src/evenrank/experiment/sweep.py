@@ -136,7 +136,7 @@ def sweep(
     for name in strengths if isinstance(strengths, Mapping) else ():
         choose(name, chosen, what="a method of strengths")
     groupings = asked.checked_groupings(data, "data")
-    tests = None if test is None else asked.checked_groupings(test, "test")
+    tests = None if test is None else asked.checked_groupings(test, "test", least=1)
     if tests is not None:
         tests = asked.with_groups_of(groupings, tests)
     for name, method_settings in (settings or {}).items():

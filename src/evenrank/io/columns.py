@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from evenrank.frame_columns import (
     note_ids,
     note_left_out,
     python_values,
+    refuse_contradiction,
     usual_features,
 )
 from evenrank.io.values import (
@@ -32,6 +33,7 @@ from evenrank.io.values import (
     score_numbers,
     shown,
     whole_ids,
+    whole_labels,
 )
 from evenrank.row_checks import Locate, listed
 
@@ -133,6 +135,7 @@ def plan(names: Sequence[str], columns: Columns, source: str) -> Plan:
         and columns.relevance in (features or columns.categorical)
     ):
         raise ConfigError(f"features must not hold the relevance column {columns.relevance!r}, which is to be learnt.")
+    refuse_contradiction(columns.categorical, columns.ignore)
     named = {
         "query": columns.query,
         "relevance": columns.relevance,
@@ -200,12 +203,12 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
         note_left_out(chosen.by_name, [name for name in chosen.rest if name not in taken], stacklevel=STACK)
         features = tuple(taken)
 
-    def column_labels(name: str) -> NDArray[Any]:
+    def column_labels(name: str, of_text: Callable[[pl.Series], pl.Series] = whole_labels) -> NDArray[Any]:
         if frame.schema[name].is_nested() or frame.schema[name] == pl.Object:
             values = python_values(frame[name])
             row = next((row for row, value in enumerate(values) if isinstance(value, list | dict)), 0)
             raise DataError(f"{at(row)}: column {name!r} must hold plain values; got {shown(values[row])}.")
-        return labels(frame[name] if typed else whole_ids(frame[name]))
+        return labels(frame[name] if typed else of_text(frame[name]))
 
     def positive(name: str | None, role: str) -> NDArray[Any] | None:
         if name is None:
@@ -213,7 +216,12 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
         rule = "a finite number ≥ 0", "Drop the row or fill the value."
         return numbers(frame[name], role if name == role else f"{role} {name!r}", at, rule)
 
-    columns.labels.values.update({name: column_labels(name) for _, name in columns.labels.wanted})
+    columns.labels.values.update(
+        {
+            name: column_labels(name, whole_labels if part == "group" else whole_ids)
+            for part, name in columns.labels.wanted
+        }
+    )
     relevance = positive(columns.relevance, "relevance")
     categories: dict[str, tuple[Any, ...]] = {}
     single = bool(features) and all(frame.schema[name] == pl.Float32 for name in features)
@@ -231,8 +239,8 @@ def assemble(frame: pl.DataFrame, chosen: Plan, columns: Columns, at: Locate, *,
         matrix,
         np.zeros(frame.height) if relevance is None else relevance,
         None if columns.group is None else column_labels(columns.group),
-        column_labels(columns.query),
-        item_ids=None if chosen.item is None else column_labels(chosen.item),
+        column_labels(columns.query, whole_ids),
+        item_ids=None if chosen.item is None else column_labels(chosen.item, whole_ids),
         feature_names=features,
         relevance_threshold=columns.relevance_threshold,
         sample_weight=positive(columns.sample_weight, "sample_weight"),

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from evenrank.categories import numbered
 from evenrank.data import RankingData
 from evenrank.errors import DataError, DataWarning
+from evenrank.frame_columns import refuse_contradiction
 from evenrank.io.columns import Columns, MissingColumn
 from evenrank.io.files import Text, load_text
 from evenrank.io.letor_rows import MOST_INDEX, LetorRows, parse_rows
@@ -57,6 +58,7 @@ def read_letor(paths: Sequence[Path], columns: Columns) -> RankingData:
     chosen = [columns.score] if columns.score is not None else columns.features
     if columns.features is not None and columns.score is None:
         chosen = list(dict.fromkeys([*columns.features, *columns.categorical]))
+    refuse_contradiction(columns.categorical, columns.ignore)
     used = {name for name in (group, columns.sample_weight, *columns.ignore) if name is not None} - {
         *columns.categorical
     }

@@ -18,7 +18,7 @@ from evenrank.io.columns import Columns
 from evenrank.io.csv import header, load_table
 from evenrank.io.files import Text, load_text
 from evenrank.io.records import refuse_ragged, scan
-from evenrank.io.values import labels, numbers, shown, whole_ids
+from evenrank.io.values import labels, numbers, shown, whole_ids, whole_labels
 from evenrank.row_checks import Locate, listed
 
 RUN = ("qid", "Q0", "item", "rank", "score", "tag")
@@ -151,7 +151,7 @@ def _group_table(path: Path) -> dict[str, Any]:
             raise DataError(f"{path}: column {name!r} is not in the data; it has {listed(names)}. Rename it.")
     table = load_table(text, separator, names, ("item", "group"))
     label_of: dict[str, Any] = {}
-    pairs = zip(table.frame["item"].to_list(), labels(whole_ids(table.frame["group"])).tolist(), strict=True)
+    pairs = zip(table.frame["item"].to_list(), labels(whole_labels(table.frame["group"])).tolist(), strict=True)
     for row, (item, label) in enumerate(pairs):
         if label_of.setdefault(item, label) != label:
             raise DataError(

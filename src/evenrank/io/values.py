@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from evenrank.checks import text_array
 from evenrank.errors import DataError, DataWarning
 from evenrank.frame_columns import frame_labels, is_categorical, python_values
-from evenrank.labels import LABELS
+from evenrank.labels import LABELS, WHOLE_FLOAT
 from evenrank.rounding import EXACT, NEAR, rounded_scores
 from evenrank.row_checks import Locate
 
 SHOWN = 40
+FRACTION = r"^-?[0-9]+\.[0-9]*[1-9][0-9]*$"
 FINITE = "a finite number", "Fill or drop it."
 # user → read → a format's reader → assemble: a warning names the user's line.
 STACK = 4
@@ -136,6 +137,16 @@ def whole_ids(series: pl.Series) -> pl.Series:
     whole = series.cast(pl.Int64, strict=False)
     same = (whole.cast(pl.String) == series).fill_null(False) | series.is_null()
     return whole if same.all() else series
+
+
+def whole_labels(series: pl.Series) -> pl.Series:
+    """Convert group labels that are text only for want of types, as `whole_ids`; whole numbers may be written as 1.0.
+
+    Beside 1.5 they are numbers like it, and keep their point.
+    """
+    if series.str.contains(FRACTION).any():
+        return series
+    return whole_ids(series.str.replace(f"^{WHOLE_FLOAT.pattern}$", "$1"))
 
 
 def labels(series: pl.Series) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenrank.checks import check_k, check_number, choose
 from evenrank.data import RankingData
-from evenrank.errors import ConfigError, DataError
+from evenrank.errors import ConfigError, DataError, DataWarning
 from evenrank.experiment import asked
 from evenrank.experiment.about import made_now
 from evenrank.experiment.plain_json import dump
@@ -32,6 +33,7 @@ CORE, ALL = "core", "all"
 LEAST_FOLDS = 3  # one to report, one to choose on, one to train on
 # Of a method's own grid, every second strength; every fifth if each of them is trained anew.
 COARSE, TREES = 2, 5
+NO_BASELINE = "needs the linear ranker, which takes no missing values and no categories"
 
 Source = RankingData | Mapping[str, RankingData] | BenchData
 
@@ -77,7 +79,8 @@ def bench(
     scale : str or None
         How linear methods standardise features, as in `fairness_path`.
     impute : str, optional
-        As in `sweep`; the baseline without mitigation, which is linear, needs it too.
+        As in `sweep`. The noise floor stands on the linear ranker without mitigation: where only methods that take
+        missing values and categories are asked for, rows that have some are benched without it.
     settings : mapping of str to mapping, optional
         Method → its own options.
     out : path, optional
@@ -114,6 +117,15 @@ def bench(
     plan = planned(
         data, chosen, notions, strengths or {}, ks, folds, seeds, scale=scale, impute=impute, settings=settings
     )
+    lacking = plan.without_floor()
+    if lacking:
+        left_out = left_out | {FLOOR: f"{NO_BASELINE}, as in {', '.join(lacking)}"}
+        warnings.warn(
+            f"the noise floor is left out of {', '.join(lacking)}: it {NO_BASELINE}; for it, pass impute='median' "
+            "(--impute median)",
+            DataWarning,
+            stacklevel=2,
+        )
     config = {"asked": plan.asked(), "data": plan.facts(), **made_now(chosen), "left_out": left_out}
     if out is None:
         return Bench.of(config, run_blocks(plan, [], None, n_jobs, progress))
@@ -153,8 +165,12 @@ def planned(
     sources = checked_sources(data, int(folds))
     for name, method_settings in (settings or {}).items():
         METHODS[choose(name, METHODS, what="a method of settings")].check_settings(method_settings)
-    rows = [grouping for source in sources.values() for grouping in source.groupings.values()]
-    settings = with_impute(settings, [*methods, PLAIN], impute, rows)
+    # Each method that takes missing values has a baseline of its own model; the linear one is the noise floor's alone.
+    own_baselines = all(METHODS[name].takes_missing for name in methods)
+    filled = impute is not None or (settings or {}).get(PLAIN, {}).get("impute") is not None
+    floors = {name: filled or not own_baselines or not _has_missing(source) for name, source in sources.items()}
+    rows = [rows for name, source in sources.items() if floors[name] for rows in source.groupings.values()]
+    settings = with_impute(settings, list(dict.fromkeys([*methods, PLAIN])), impute, rows)
     for name in strengths:
         choose(name, methods, what="a method of strengths")
     numbers = asked.checked_seeds(seeds, 0)
@@ -162,7 +178,10 @@ def planned(
         sources=sources,
         # The methods of one data set and seed together: they share splits and baselines.
         blocks=tuple(
-            BenchBlock(source, name, seed) for source in sources for seed in numbers for name in (*methods, FLOOR)
+            BenchBlock(source, name, seed)
+            for source in sources
+            for seed in numbers
+            for name in (*methods, *([FLOOR] if floors[source] else []))
         ),
         notions=names,
         grids={name: _grid(strengths, name) for name in methods},
@@ -225,6 +244,10 @@ def checked_sources(data: RankingData | Mapping[str, Source], folds: int) -> dic
             raise DataError(f"data {name!r}: {folds} folds need at least as many {what}; found {units}. Ask for fewer.")
         sources[str(name)] = BenchData(groupings, source.clusters)
     return sources
+
+
+def _has_missing(source: BenchData) -> bool:
+    return any(rows.missing_features or rows.categories for rows in source.groupings.values())
 
 
 def _grid(strengths: Mapping[str, ArrayLike], name: str) -> NDArray[np.float64]:

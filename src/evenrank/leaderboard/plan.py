@@ -97,6 +97,11 @@ class BenchPlan:
     scale: str | None
     settings: Mapping[str, Mapping[str, Any]]
 
+    def without_floor(self) -> list[str]:
+        """Name the data sets that have no noise floor."""
+        with_floor = {block.data for block in self.blocks if block.method == FLOOR}
+        return [name for name in self.sources if name not in with_floor]
+
     def runner(self) -> BenchRunner:
         """Make what runs the blocks."""
         from evenrank.leaderboard.runner import BenchRunner

@@ -77,6 +77,7 @@ def answers(bench: Bench, data: str) -> list[str]:
 def notes(bench: Bench) -> list[str]:
     """Say how the numbers of the standings are to be read."""
     used = dict.fromkeys(bench.columns["rule"].tolist())
+    used_methods = set(bench.columns["method"].tolist())
     full = {
         METHODS[name].strength.full_meaning: METHODS[name].strength.name for name in bench.config["asked"]["methods"]
     }
@@ -94,9 +95,13 @@ def notes(bench: Bench) -> list[str]:
             for rule in RULES
             if rule in used
         ),
-        "noise floor: one offset per group, tuned on the labels of the reported rows themselves. What it leaves of the "
-        "mean of the folds' gaps is chance of the folds. Only a method that sees a fold's other lists can do better.",
     ]
+    if FLOOR in used_methods:
+        lines.append(
+            "noise floor: one offset per group, tuned on the labels of the reported rows themselves. What it leaves of "
+            "the mean of the folds' gaps is chance of the folds. Only a method that sees a fold's other lists can do "
+            "better."
+        )
     return lines + [f"left out: {name} ({reason})." for name, reason in bench.config["left_out"].items()]
 
 

@@ -26,6 +26,7 @@ from evenrank.moments import Moments
 from evenrank.notions import SCOPES, Cells, Notion, NotionLike, as_notion
 from evenrank.progress import Progress
 from evenrank.row_checks import listed
+from evenrank.rows import TO_SUM
 from evenrank.targets import TARGETS, bind_target
 
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ def fairness_path(
             raise ConfigError(
                 f"group_aware needs data with one grouping; got {len(groupings) if data.n_groups else 'none'}."
             )
-        data.need_numbers("a linear ranker")
+        data.need_numbers("a linear ranker", advice=TO_SUM)
         if penalised or group_aware:
             for grouping in groupings:
                 grouping.need_labels("training")

@@ -190,6 +190,7 @@ class FairLinearRanker(LinearRanker):
         else:
             data = self._checked_rows(X, y, qid, sensitive_features, sample_weight)
             spec.check_groups(data, group_aware=self.group_aware)
+            data.need_numbers("a linear ranker")
         seed = seed_of(self.random_state)
         with bar(f"{type(self).__name__} ({self.solver})", show=self.verbose) as progress:
 

@@ -11,6 +11,7 @@ from evenrank.data import RankingData
 from evenrank.rankers.matching import match_features, match_groups
 from evenrank.rankers.row_products import row_products
 from evenrank.rounding import to_resolution
+from evenrank.rows import TO_SCORE
 
 
 class Linear(Protocol):
@@ -68,7 +69,7 @@ def linear_scores(model: Linear, data: RankingData) -> NDArray[np.float64]:
         (n, models), in stored order.
     """
     columns = match_features(data, model.feature_names)
-    data.need_numbers("a linear ranker", np.array(data.feature_names, object)[columns])
+    data.need_numbers("a linear ranker", np.array(data.feature_names, object)[columns], TO_SCORE)
     out = np.empty((data.n_rows, len(model.coef)))
     for rows, block in data.blocks():
         row_products(block[:, columns], model.coef, out=out[rows])

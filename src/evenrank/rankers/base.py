@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from evenrank.checks import check_number
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError, EvenrankError
-from evenrank.frame_columns import feature_matrix
+from evenrank.frame_columns import feature_matrix, frame_numbers
 from evenrank.measures import measure
 from evenrank.measures.evaluation import Evaluation
 from evenrank.measures.formulas import ndcg
@@ -48,6 +48,20 @@ def seed_of(random_state: Any) -> int:
         check_number(random_state, "random_state", least=0, whole=True)
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _not_numeric(X: Any, reason: str) -> DataError:
+    """Make the error for text among features, which names its column where X is a frame."""
+    advice = "Leave it out, or give it a type of categories, which impute='median' makes columns of 0 and 1 of."
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    for name in frame.columns if isinstance(frame, nw.DataFrame) else ():
+        try:
+            frame_numbers(frame.get_column(name), str(name), "row {}".format, missing=np.nan)
+        except DataError as error:
+            return DataError(f"{str(error).partition(' If it holds')[0]} {advice}")
+    return DataError(f"X must be numeric: {reason}. Encode text columns first.")
 
 
 class BaseRanker(BaseEstimator):  # type: ignore[misc]
@@ -141,6 +155,10 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
                 raise DataError(f"X must be numeric; got {dtype} values. Encode times as numbers first.")
         try:
             return validate_data(self, *arrays, **options, **NUMBERS)
+        except ValueError as error:
+            if "could not convert string to float" not in str(error):
+                raise
+            raise _not_numeric(arrays[0], str(error)) from None
         except OverflowError:
             raise DataError("X and y must be numbers below 1.8e308 in magnitude; got a larger integer.") from None
 

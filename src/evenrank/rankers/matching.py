@@ -172,8 +172,13 @@ def match_groups(data: RankingData, names: tuple[Any, ...]) -> NDArray[np.int64]
         return data.group.astype(np.int64)
     places = label_places(data.group_names, names)
     if -1 in places:
-        strange = data.group_names[places.index(-1)]
-        raise DataError(f"group {strange!r} was not in training, whose groups are {listed(names)}.")
+        code = places.index(-1)
+        stored = np.flatnonzero(data.group == code)[:1]
+        row = stored if data.row_order is None else data.row_order[stored]
+        raise DataError(
+            f"{''.join(map('row {}: '.format, row))}group {data.group_names[code]!r} was not in training, whose "
+            f"groups are {listed(names)}. Train with rows of it, or leave its label empty: the group is then unknown."
+        )
     return np.array([*places, -1])[data.group]
 
 

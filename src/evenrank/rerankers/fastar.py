@@ -20,7 +20,7 @@ from evenrank.labels import is_missing, label_places
 from evenrank.rankers.matching import protected_code
 from evenrank.ranking import strict_places
 from evenrank.rerankers import fastar_table
-from evenrank.row_checks import as_array, unmasked
+from evenrank.row_checks import as_array, is_number, shown, unmasked
 
 LONGEST = 5000
 
@@ -239,6 +239,9 @@ class FAStar:
         n = len(groups)
         if values.shape != (n,) or n == 0:
             raise DataError(f"scores and groups must have one value per item; got shape {values.shape} and {n} groups.")
+        if values.dtype.kind not in "biuf":
+            strange = next((value for value in values.tolist() if not is_number(value)), values[0])
+            raise DataError(f"scores must be finite numbers; got {shown(strange)}.")
         if not np.isfinite(values).all():
             raise DataError(f"scores must be finite; got {values[~np.isfinite(values)][0]}.")
         flags = np.fromiter((label == self.protected_ for label in groups), bool, n)

@@ -22,6 +22,7 @@ from evenrank.rankers.matching import match_features
 from evenrank.rankers.search import least_loss_of
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import top_violation
+from evenrank.rows import TO_SCORE
 from evenrank.targets import STRONGEST
 from evenrank.torch.losses import LOSSES, LogisticLoss
 from evenrank.torch.network import Networks, decode, encode, train
@@ -334,5 +335,5 @@ def train_scores(
 def _scores_of(networks: Networks, data: RankingData, names: tuple[str, ...]) -> NDArray[np.float64]:
     """(n, models) in stored order, features matched with those of training."""
     columns = match_features(data, names)
-    data.need_numbers("a network", np.array(data.feature_names, object)[columns])
+    data.need_numbers("a network", np.array(data.feature_names, object)[columns], TO_SCORE)
     return networks.score_data(data, columns)
