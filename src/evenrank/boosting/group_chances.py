@@ -19,7 +19,8 @@ from evenrank.data import RankingData
 from evenrank.notions import Cells
 from evenrank.rankers.spec import FairnessSpec
 
-FOLDS = 3
+# Of the queries. Where there are rows enough for the small model in one of two folds, two take less time.
+FOLDS, FEWEST_FOLDS = 3, 2
 # The small model: shallow, few trees, large leaves, and rows of a sample of the queries where there are many. Some of
 # these decide LightGBM's bins.
 TREES, LEAVES, LEAF_ROWS, RATE, RIDGE, BINS = 10, 8, 50, 0.4, 5.0, 63
@@ -48,11 +49,12 @@ def group_chances(classifier: Any, X: Any, data: RankingData) -> NDArray[np.floa
     if data.n_queries < 2:
         chances[known] = np.eye(data.n_groups)[data.group[known]]  # no other queries to learn from
         return chances
-    fold = data.folds(min(FOLDS, data.n_queries), 0)[data.query_of_row]
+    folds = FEWEST_FOLDS if data.n_rows >= FEWEST_FOLDS * MOST_ROWS else FOLDS
+    fold = data.folds(min(folds, data.n_queries), 0)[data.query_of_row]
     sample = np.random.default_rng(0).permutation(data.sorted_queries)
     rank_of_query = np.empty(data.n_queries, np.int64)
     rank_of_query[sample] = np.cumsum(data.lengths[sample])
-    drawn = rank_of_query[data.query_of_row] <= max(MOST_ROWS * FOLDS // (FOLDS - 1), data.lengths[sample[0]])
+    drawn = rank_of_query[data.query_of_row] <= max(MOST_ROWS * folds // (folds - 1), data.lengths[sample[0]])
     for number in range(fold.max(initial=0) + 1):
         rest, others = np.flatnonzero(fold == number), np.flatnonzero((fold != number) & drawn & known)
         present, codes = np.unique(data.group[others], return_inverse=True)

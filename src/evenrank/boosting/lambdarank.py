@@ -19,6 +19,7 @@ from evenrank.errors import DataError
 TABLE_SIZE = 1 << 20
 TABLE_REACH = 25.0  # the sigmoid of LightGBM is a table over ±25 / sigma
 MAX_LABEL = 31
+RUN = 32  # so many are sorted by insertion
 MEASURES = ("ndcg", "pairs", "map")
 
 
@@ -160,13 +161,13 @@ class BoundLambdaRank:
 
 @numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
 def _sort(order: Any, keys: Any, spare: Any) -> None:
-    """Order by falling keys, equal ones as they stand: runs of 16 by insertion, then merged.
+    """Order by falling keys, equal ones as they stand: short runs by insertion, then merged.
 
     ``order`` holds any order, best one that is almost right: a tree changes few places.
     """
     n = len(keys)
-    for begin in range(0, n, 16):
-        end = min(begin + 16, n)
+    for begin in range(0, n, RUN):
+        end = min(begin + RUN, n)
         for i in range(begin + 1, end):
             item, j = order[i], i
             key = keys[item]
@@ -174,7 +175,7 @@ def _sort(order: Any, keys: Any, spare: Any) -> None:
                 order[j] = order[j - 1]
                 j -= 1
             order[j] = item
-    width = 16
+    width = RUN
     while width < n:
         for begin in range(0, n, 2 * width):
             middle, end = min(begin + width, n), min(begin + 2 * width, n)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenrank.boosting.group_chances import group_chances, known_contrast
-from evenrank.boosting.pull import OWN, FairPull, list_steps
+from evenrank.boosting.pull import OWN, FairPull, list_steps, looked_at
 from evenrank.boosting.rows import as_rows
 from evenrank.boosting.rules import POINTWISE
 from evenrank.checks import choose
@@ -137,7 +137,7 @@ class FairObjective:
         """Set what every objective has before its first round: no pull, nothing measured."""
         self.data, self.base, self.spec = data, base, spec
         self.alpha = FIRST_ALPHA if spec.bounded else float(spec.alpha)
-        self._length = LENGTH
+        self._length, self._steps = LENGTH, np.zeros(0)
         self.weight = None
         self.pull = None
         self.gaps = []
@@ -172,9 +172,10 @@ class FairObjective:
         first, second = self._loss(scores)
         if self.pull is not None:
             self._update(precise)
-            steps = list_steps(first, second, self.data.query_ptr)
-            pull = self.pull(precise, first, self.alpha, second, steps)
-            longest = self._length * steps
+            if looked_at(self.pull.rounds):
+                self._steps = list_steps(first, second, self.data.query_ptr)
+            pull = self.pull(precise, first, self.alpha, second, self._steps)
+            longest = self._length * self._steps
             per_pull = np.divide(1.0, longest, out=np.zeros_like(longest), where=longest > 0)
             second = held_back(pull, second, np.repeat(per_pull, self.data.lengths))
             first = first + pull

@@ -40,7 +40,8 @@ WARM_UP = 5
 SETTLED = 2 * WARM_UP
 # Values that vary by less than this share of their size are one value.
 FLAT = 2.0**-40
-# c is taken in every one of so many first rounds, and then in every so many rounds: it moves slowly, and costs time.
+# c, the spread of the values and the loss's mean steps are taken in every one of so many first rounds, and then now and
+# then: they move slowly, and cost time.
 CLOSELY, SELDOM = 10, 5
 
 
@@ -150,7 +151,7 @@ class FairPull:
         own: float = OWN,
         lists: NDArray[np.int64] | None = None,
     ) -> None:
-        self.target, self.total, self.rounds = target, total, 0
+        self.target, self.total, self.rounds, self._width = target, total, 0, 0.0
         self.ways = [Way(contrast, 1.0)] if known is None else [Way(contrast, own), Way(known, KNOWN)]
         errors = _relative_errors(contrast, total)
         own_error = errors if known is None else np.zeros_like(errors)  # these rows' own gap is no estimate
@@ -186,11 +187,13 @@ class FairPull:
         ndarray
             What is to be added to the loss's, (n,).
         """
-        value = self.target.counted(scores)
-        spread = self._spread(value)
+        value, closely = self.target.counted(scores), looked_at(self.rounds)
+        if closely:
+            self._width = self._spread(value)
+        spread = self._width
         for way, relative in zip(self.ways, self._relative_smoothing, strict=False):
             way.go_to(value, np.maximum(spread * relative, np.finfo(np.float64).tiny), flat=spread == 0)
-        if self.rounds <= CLOSELY or self.rounds % SELDOM == 0:
+        if closely:
             self._rescale(scores, loss_gradient, hold)
         strength = min(alpha, STRONGEST) * min(1.0, self.rounds / WARM_UP)
         self.rounds += 1
@@ -231,6 +234,11 @@ class FairPull:
         square = total(np.array([((value - summed / n) ** 2).sum()]))[0]
         spread = float(np.sqrt(square / n))
         return spread if spread > FLAT * size / n else 0.0
+
+
+def looked_at(rounds: int) -> bool:
+    """Whether what moves slowly is taken anew after so many rounds."""
+    return rounds <= CLOSELY or rounds % SELDOM == 0
 
 
 def list_steps(first: NDArray[Any], second: NDArray[Any], query_ptr: NDArray[np.int64]) -> NDArray[np.float64]:
