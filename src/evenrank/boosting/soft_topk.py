@@ -56,7 +56,7 @@ class FastTopK(CompiledTopK):
         return out
 
 
-@numba.njit(cache=True)  # type: ignore[misc, untyped-decorator, unused-ignore]
+@numba.njit(cache=True, error_model="numpy")  # type: ignore[misc, untyped-decorator, unused-ignore]
 def _top(scores: Any, ptr: Any, k: int, places: Any, out: Any) -> None:
     for q in range(len(ptr) - 1):
         begin, end = ptr[q], ptr[q + 1]
