@@ -218,4 +218,8 @@ def assembled(
         return None
     values = zip(*(columns[name] for name in features), strict=True) if features else [()] * n
     groups = [None if group == "" else group for group in columns["group"]]
+    # A column of whole numbers holds floats as soon as one is missing: such groups are called by the number.
+    floats = [group for group in groups if isinstance(group, float)]
+    if all(group.is_integer() and abs(group) < 2**53 for group in floats):
+        groups = [int(group) if isinstance(group, float) else group for group in groups]
     return list(zip(queries, items, map(float, relevance), groups, values, strict=True))  # type: ignore[arg-type]
