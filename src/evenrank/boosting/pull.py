@@ -100,9 +100,9 @@ class Way:
         self.held += SLOWLY * self.share * (wanted - followed)
         self.slope = self.contrast.pairs.weight * followed
 
-    def on_values(self) -> NDArray[np.float64]:
-        """The slope in the values at a strength of 1, (n,)."""
-        return self.times * float(self.scale.value) * self.contrast.pull_back(self.slope)
+    def on_values(self, strength: float) -> NDArray[np.float64]:
+        """The slope in the values, (n,)."""
+        return self.contrast.pull_back(strength * self.times * float(self.scale.value) * self.slope)
 
     def _steady(self, smoothing: NDArray[Any]) -> None:
         """Less of the strength where the last tree carried a gap to the other side of 0, more of it elsewhere."""
@@ -197,11 +197,10 @@ class FairPull:
             self._rescale(scores, loss_gradient, hold)
         strength = min(alpha, STRONGEST) * min(1.0, self.rounds / WARM_UP)
         self.rounds += 1
-        bounds = (LONGEST / strength, LOSS_STEPS / strength * steps) if strength > 0 else ()
-        total = self._on_scores(scores, self.ways[0].on_values())
+        total = self._on_scores(scores, self.ways[0].on_values(strength))
         for way in self.ways[1:]:
-            total = total + self._on_scores(scores, way.on_values(), hold, *bounds)
-        return strength * total
+            total += self._on_scores(scores, way.on_values(strength), hold, LONGEST, LOSS_STEPS * steps)
+        return total
 
     def _on_scores(
         self,
