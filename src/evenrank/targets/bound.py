@@ -21,7 +21,16 @@ def sigmoid_slope(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 class BoundTarget:
-    """A target bound to the lists of some data; scores are (n,) or (n, models) in stored order, float32 or float64."""
+    """A target bound to the lists of some data; scores are (n,) or (n, models) in stored order, float32 or float64.
+
+    Attributes
+    ----------
+    shares : bool
+        Whether v is a row's share of a place in its list, of which there are so many: the fewer there are, the smaller
+        any gap can be.
+    """
+
+    shares = False
 
     def value(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Compute v, of the scores' shape."""

@@ -45,6 +45,8 @@ class CompiledTopK(CompiledTarget):
         The least spread of a list.
     """
 
+    shares = True
+
     def __init__(self, query_ptr: NDArray[np.int64], k: int, temperature: float, floor: float = 0.0) -> None:
         self.ptr, self.k, self.temperature, self.floor = query_ptr, k, temperature, floor
         self._value, self._first = np.empty((2, int(query_ptr[-1])))

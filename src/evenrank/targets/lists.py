@@ -165,6 +165,8 @@ def _unless(equal: NDArray[np.bool_] | None, value: Any, otherwise: Lists) -> Li
 class SoftTopK(Listwise):
     """sigmoid((s − τ)/(T σ)): τ lies midway between the k-th and the next score, σ is the list's spread."""
 
+    shares = True
+
     def __init__(self, query_ptr: NDArray[np.int64], k: int, temperature: float, floor: float = 0.0) -> None:
         super().__init__(query_ptr, temperature, floor, longer_than=k)
         self.k = k
