@@ -88,6 +88,8 @@ def fit_with_offsets(
     progress : Callable, optional
         Called with the fraction done of each training.
     """
+    if spec.bounded:
+        judged.need_gap(spec)
     trained, offsets_at = trained_with_offsets(ranker, data, spec, progress)
 
     def at(alpha: float) -> NDArray[np.float64]:
