@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -103,6 +104,14 @@ def test_a_limit_on_queries_outside_training_and_a_model_that_sees_the_group(run
     run("sweep", "rows.parquet", "--methods", model, *grid, "-o", "run", *more)
     gaps = er.Sweep.load("run").curve("dp", 5).violation
     assert gaps[1] < gaps[0]
+    seen = "may see the group at training and at serving"
+    run("report", "run", "-o", "report.html")
+    assert seen in Path("report.html").read_text(encoding="utf-8")
+    settings = er.Sweep.load("run").about.settings
+    options = {"notions": ["dp"], "ks": [5], "folds": 3, "seeds": 1, "strengths": {model: [0, 9]}}
+    result = er.bench({"rows": er.read("rows.parquet", item="item")}, [model], settings=settings, **options)
+    standings = [each for each in result.standings() if each.method == model]
+    assert {(each.sees.group_at_serving, each.is_blind) for each in standings} == {(True, False)}
 
 
 @pytest.mark.parametrize(

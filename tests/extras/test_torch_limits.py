@@ -166,6 +166,11 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {},
         "held-out queries is for gaps over all queries; got scope='per_query'",
     ),
+    "masks": (
+        {"max_violation": 0.1, "validation_fraction": 0.3, "notion": [np.ones(720)]},
+        {},
+        "needs a notion that other rows have too; got masks of these rows",
+    ),
     "set without a limit": ({}, {"eval_set": [made(4)]}, "eval_set is for max_violation, which is not set"),
     "set and fraction": (
         {"max_violation": 0.1, "validation_fraction": 0.3},

@@ -15,6 +15,7 @@ from evenrank.confidence import interval
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
 from evenrank.measures import measure
+from evenrank.notions import Notion
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 
@@ -211,7 +212,12 @@ def check_limits(fraction: Any, limit: Any, sets: list[Judged], spec: FairnessSp
 
 
 def check_held_out(spec: FairnessSpec) -> None:
-    """Refuse what has no interval over held-out queries: gaps within queries."""
+    """Refuse what has no interval over held-out queries: gaps within queries, and between masks of other rows."""
+    if not isinstance(spec.notion, str | Notion) and not callable(spec.notion):
+        raise ConfigError(
+            "max_violation on held-out queries needs a notion that other rows have too; got masks of these rows. Pass "
+            "a Notion, or a function of the data that gives its masks."
+        )
     if spec.scope != "amortized":
         raise ConfigError(
             f"max_violation on held-out queries is for gaps over all queries; got scope={spec.scope!r}. Leave out "
