@@ -124,6 +124,7 @@ def test_a_limit_that_is_not_reached_is_said(data: er.RankingData, aware: bool) 
     advice = "Train longer, or allow" if aware else "Train longer, let the ranker see the group"
     with pytest.warns(DataWarning, match=rf"max_violation=0 was not reached: .* held-out queries may be .*{advice}"):
         ranker = quick(max_violation=0.0, validation_fraction=0.3, group_aware=aware, epochs=1).fit(data)
+    assert len(ranker.tried_) <= 12  # each is one more chance to be within it by luck
     assert {alpha: gap for alpha, gap, _ in ranker.tried_}[ranker.alpha_] == min(g for _, g, _ in ranker.tried_)
 
 

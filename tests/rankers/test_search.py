@@ -66,3 +66,15 @@ def test_where_none_is_within_the_limit_the_smallest_gap_is_kept(least_loss: Any
     found, trained = least_loss(0.0, falling, np.ones_like)
     assert found == GRID[-1]
     assert sorted(trained) == GRID.tolist()
+
+
+def test_where_each_try_is_one_more_chance_the_others_are_left_out() -> None:
+    trained: list[float] = []
+
+    def try_strengths(grid: Any) -> tuple[Any, Any, Any]:
+        trained.extend(grid)
+        return grid, falling(grid), np.ones_like(grid)
+
+    models, number, tried = search.least_loss_of(0.0, GRID, try_strengths, all_of_them=False)
+    assert models[number] == GRID[-1]
+    assert sorted(trained) == [alpha for alpha, *_ in tried] == GRID[[0, *range(1, len(GRID), 3)]].tolist()

@@ -87,6 +87,8 @@ def least_loss_of(
     limit: float,
     strengths: NDArray[np.float64],
     try_strengths: Callable[[NDArray[np.float64]], tuple[Any, NDArray[np.float64], NDArray[np.float64]]],
+    *,
+    all_of_them: bool = True,
 ) -> tuple[Any, int, list[tuple[float, float, float]]]:
     """Find the strength within a limit at which quality is highest, for models that train for each strength.
 
@@ -101,6 +103,9 @@ def least_loss_of(
         Ascending strengths.
     try_strengths : Callable
         Trains models for ascending strengths and gives them with their gaps and qualities, (strengths,) each.
+    all_of_them : bool
+        Whether all others are tried if none is within the limit. Where the rows that judge stand for others, each one
+        tried is one more chance to be within it by luck.
 
     Returns
     -------
@@ -124,7 +129,7 @@ def least_loss_of(
             weakest = min(alpha for alpha, gap, *_ in tried if gap <= limit)
             at = int(np.flatnonzero(strengths == weakest)[0])
             some_within(strengths[max(1, at - COARSE + 1) : at])
-        else:
+        elif all_of_them:
             some_within(np.delete(strengths, [0, *coarse]))
     within = [each for each in tried if each[1] <= limit]
     best = max(within, key=lambda each: (each[2], -each[0])) if within else min(tried, key=lambda each: each[1])

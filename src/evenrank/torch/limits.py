@@ -154,7 +154,9 @@ def fit_within_limit(
             gaps, quality = _values(judged, scores, pooled)
         return (networks, taken, strengths), gaps, quality
 
-    (networks, taken, strengths), chosen, models = least_loss_of(spec.max_violation, strength_grid(), tried)
+    (networks, taken, strengths), chosen, models = least_loss_of(
+        spec.max_violation, strength_grid(), tried, all_of_them=not judged.held_out
+    )
     ranker.networks_, ranker.n_iter_, ranker.alpha_ = networks.one(chosen), taken, float(strengths[chosen])
     ranker.tried_ = models
     gap = next(gap for alpha, gap, _ in models if alpha == ranker.alpha_)
