@@ -18,7 +18,7 @@ def scores_of(content: dict[str, Any], rows: np.ndarray, names: list[str], group
     if kind in ("FairLinearRanker", "DELTR"):
         return linear_scores(content, rows, names, groups)
     if kind == "FairNeuralRanker":
-        return neural_scores(content, rows, names)
+        return neural_scores(content, rows, names, groups)
     if kind == "FairLGBMRanker":
         return lightgbm_scores(content["model"], rows)
     missing = np.float32(content["parameters"].get("missing", "nan"))
@@ -29,22 +29,27 @@ def linear_scores(content: dict[str, Any], rows: np.ndarray, names: list[str], g
     out = np.full(len(rows), float(content["intercept"]) if content["kind"] == "FairLinearRanker" else 0.0)
     for name, weight in content["weights"].items():
         out += weight * rows[:, names.index(name)]
-    if content.get("group_offset") is not None:
-        offset = dict(zip(content["groups"], content["group_offset"], strict=True))
-        out += [offset[group] for group in groups]
+    out += offsets_of(content, groups)
     step = float(content.get("resolution", 0.0))
     if step > 0:  # scores are multiples of it, but for those that have no digits below it
         out = np.array([round(value / step) * step if abs(value) < step * 2.0**52 else value for value in out.tolist()])
     return out
 
 
-def neural_scores(content: dict[str, Any], rows: np.ndarray, names: list[str]) -> np.ndarray:
+def offsets_of(content: dict[str, Any], groups: list[Any]) -> np.ndarray:
+    if content.get("group_offset") is None:
+        return np.zeros(len(groups))
+    offset = dict(zip(content["groups"], content["group_offset"], strict=True))
+    return np.array([offset[group] for group in groups], float)
+
+
+def neural_scores(content: dict[str, Any], rows: np.ndarray, names: list[str], groups: list[Any]) -> np.ndarray:
     rows = rows[:, [names.index(name) for name in content["features"]]]
     signal = (rows - np.array(content["center"])) / np.array(content["spread"])
     for number, layer in enumerate(content["layers"]):
         weight, bias = (np.frombuffer(b64decode(layer[part]), "<f4").astype(float) for part in ("weight", "bias"))
         signal = (np.maximum(signal, 0) if number else signal) @ weight.reshape(layer["shape"]) + bias
-    return signal[:, 0]
+    return signal[:, 0] + offsets_of(content, groups)
 
 
 # ---------------------------------------------------------------------- LightGBM

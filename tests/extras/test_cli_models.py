@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -73,6 +74,44 @@ def test_a_model_trains_ranks_and_is_swept_by_name(run, credit, model):
     assert result.methods == [model]
     assert len(result) == 4
     assert np.isfinite(result.curve("dp", 5).violation).all()
+
+
+@pytest.mark.parametrize("model", ["lightgbm", "mlp"])
+def test_a_limit_on_queries_outside_training_and_a_model_that_sees_the_group(run, capsys, credit, model):
+    common = ["train", "rows.parquet", "--model", model, "--notion", "dp", "-o", "model.json", "--json", *SMALL[model]]
+    told = json.loads(run(*common, "--max-violation", 0.9, "--set", "validation_fraction=0.3"))
+    assert told["alpha"] == 0
+    assert er.load("model.json").validation_fraction == 0.3
+    told = json.loads(run(*common, "--alpha", 9, "--group-aware"))
+    assert told["measures"]["demographic_parity@5"] < told["before"]["measures"]["demographic_parity@5"]
+    ranker = er.load("model.json")
+    run("rank", "rows.parquet", "-m", "model.json", "-o", "ranked.csv")
+    scores = ranker.predict(credit.select([f"f{j}" for j in range(44)]), sensitive_features=credit["group"])
+    ranked = pl.read_csv("ranked.csv", schema_overrides={"item": pl.String})
+    assert sorted(ranked["score"]) == pytest.approx(sorted(scores.tolist()), rel=1e-5, abs=1e-6)
+    credit.drop("group").write_parquet("blind.parquet")
+    for wrong, words in (
+        (["rank", "blind.parquet", "-m", "model.json"], "group"),
+        ([*common, "--alpha", 1, "--set", "validation_fraction=0.3"], "is for max_violation, which is not set"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in wrong])
+        (line,) = capsys.readouterr().err.splitlines()
+        assert ended.value.code == 2
+        assert words in line
+    grid = ["--notions", "dp", "--strengths", "0,9", "--k", "5", "--folds", "2"]
+    more = ["--set", f"{model}.group_aware=true", "--set", f"{model}.{SMALL[model][1]}"]
+    run("sweep", "rows.parquet", "--methods", model, *grid, "-o", "run", *more)
+    gaps = er.Sweep.load("run").curve("dp", 5).violation
+    assert gaps[1] < gaps[0]
+    seen = "may see the group at training and at serving"
+    run("report", "run", "-o", "report.html")
+    assert seen in Path("report.html").read_text(encoding="utf-8")
+    settings = er.Sweep.load("run").about.settings
+    options = {"notions": ["dp"], "ks": [5], "folds": 3, "seeds": 1, "strengths": {model: [0, 9]}}
+    result = er.bench({"rows": er.read("rows.parquet", item="item")}, [model], settings=settings, **options)
+    standings = [each for each in result.standings() if each.method == model]
+    assert {(each.sees.group_at_serving, each.is_blind) for each in standings} == {(True, False)}
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,35 @@ def test_networks(data: er.RankingData) -> None:
         assert np.abs(WRITERS[engine](model).score(data) - model.predict(data)).max() < STEP * 500 * size
 
 
+AWARE = {
+    "lightgbm": ("FairLGBMRanker", {"n_estimators": 5, "num_leaves": 4, "n_jobs": 1, "verbose": -1}),
+    "xgboost": ("FairXGBRanker", {"n_estimators": 5, "max_depth": 2, "n_jobs": 1}),
+    "torch": ("FairNeuralRanker", {"epochs": 2, "hidden": [6]}),
+}
+
+
+@pytest.mark.parametrize("library", AWARE)
+def test_rankers_that_see_the_group_take_their_offsets_along(
+    library: str, data: er.RankingData, tmp_path: Path
+) -> None:
+    pytest.importorskip(library)
+    name, options = AWARE[library]
+    ranker = getattr(getattr(er, library), name)(notion="dp", alpha=9.0, k=3, group_aware=True, **options).fit(data)
+    exact, labels = ranker.predict(data), np.array(data.group_names, object)[data.group]
+    by_group = np.where(labels == data.group_names[0], *ranker.group_offset_)
+    assert np.ptp(by_group) > 0.01
+    ranker.save(tmp_path / "model.json")
+    for model in (ranker, tmp_path / "model.json"):
+        for engine in ("solr", "onnx"):
+            exported = WRITERS[engine](model)
+            assert np.abs(exported.score(data) - exact).max() < 2e-5 * np.abs(exact).max()
+            unknown = exported.score(data.features, [None] * data.n_rows)
+            assert np.abs(unknown + by_group - exact).max() < 2e-5 * np.abs(exact).max()
+            with pytest.raises(er.ConfigError, match="pass groups"):
+                exported.score(data.features)
+    assert er.export.check(WRITERS["solr"](ranker), ranker, data, [5]).largest_difference < 1e-4
+
+
 def test_offsets_are_an_input_of_onnx_and_trees_elsewhere(data: er.RankingData) -> None:
     pytest.importorskip("xgboost")
     onnxruntime = pytest.importorskip("onnxruntime")

@@ -134,7 +134,7 @@ def _at_hand(kind: str) -> bool:
 
 
 def _trained(er: Any) -> Any:
-    """Kinds of trees that the saved files lack."""
+    """Kinds of trees and networks that the saved files lack."""
     draw = np.random.default_rng(1)
     X, y, qid = draw.normal(size=(300, 3)), draw.integers(0, 2, 300), np.repeat(np.arange(30), 10)
     group = draw.choice(["a", "b"], 300)
@@ -153,6 +153,9 @@ def _trained(er: Any) -> Any:
             {"num_parallel_tree": 2, "subsample": 0.5},
         ):
             yield "xgboost", er.xgboost.FairXGBRanker(**shared | options).fit(X, y, qid=qid, sensitive_features=group)
+    if _at_hand("neural"):
+        rows = er.RankingData.from_arrays(X, y, group, qid, feature_names=FEATURES)
+        yield "neural", er.torch.FairNeuralRanker("dp", epochs=1, hidden=[4], group_aware=True).fit(rows)
 
 
 def case(number: int, seed: int, good: dict[str, Any]) -> tuple[str, bytes, Any, Any]:

@@ -8,30 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenrank.data import RankingData
-from evenrank.errors import DataWarning
 from evenrank.linear.strengths import strength_grid
 from evenrank.rankers import search
-from evenrank.rankers.spec import FairnessSpec
 
 GRID = strength_grid()
-DATA = RankingData.from_arrays(np.zeros((4, 0)), [0, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1])
 Found = tuple[float, list[float]]
 
 
 @pytest.fixture
-def least_loss(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Found]:
+def least_loss() -> Callable[..., Found]:
     """What is kept, and the strengths that were trained, where the gap and NDCG of a strength are these functions."""
 
     def find(limit: float, gap: Callable[[Any], Any], ndcg: Callable[[Any], Any]) -> Found:
         trained: list[float] = []
 
-        def try_strengths(grid: Any) -> tuple[Any, Any]:
+        def try_strengths(grid: Any) -> tuple[Any, Any, Any]:
             trained.extend(grid)
-            return grid, grid
+            return grid, gap(grid), ndcg(grid)
 
-        monkeypatch.setattr(search, "measure", lambda grid, *_: {"dp@5": gap(grid), "ndcg@5": ndcg(grid)})
-        models, number = search.least_loss_of(FairnessSpec("dp", max_violation=limit), DATA, GRID, try_strengths)
+        models, number, tried = search.least_loss_of(limit, GRID, try_strengths)
+        assert tried == [(alpha, gap(alpha), ndcg(alpha)) for alpha in sorted(trained)]
         assert len(set(trained)) == len(trained)
         return float(models[number]), trained
 
@@ -66,10 +62,19 @@ def test_whichever_strength_alone_keeps_the_limit_is_found(least_loss: Any, at: 
     assert len(trained) <= len(GRID)
 
 
-def test_where_none_is_within_the_limit_the_smallest_gap_is_kept_and_said(least_loss: Any) -> None:
-    with pytest.warns(
-        DataWarning, match=r"max_violation=0 was not reached: the lowest dp@5 on the training rows is 0\.00"
-    ):
-        found, trained = least_loss(0.0, falling, np.ones_like)
+def test_where_none_is_within_the_limit_the_smallest_gap_is_kept(least_loss: Any) -> None:
+    found, trained = least_loss(0.0, falling, np.ones_like)
     assert found == GRID[-1]
     assert sorted(trained) == GRID.tolist()
+
+
+def test_where_each_try_is_one_more_chance_the_others_are_left_out() -> None:
+    trained: list[float] = []
+
+    def try_strengths(grid: Any) -> tuple[Any, Any, Any]:
+        trained.extend(grid)
+        return grid, falling(grid), np.ones_like(grid)
+
+    models, number, tried = search.least_loss_of(0.0, GRID, try_strengths, all_of_them=False)
+    assert models[number] == GRID[-1]
+    assert sorted(trained) == [alpha for alpha, *_ in tried] == GRID[[0, *range(1, len(GRID), 3)]].tolist()

@@ -1,7 +1,7 @@
-"""What a group-aware boosted ranker adds to its trees' scores: a part of the exact offsets, learned on other queries.
+"""What a group-aware ranker adds to its model's scores: a part of the exact offsets, learned on other queries.
 
-Trees memorise the queries they learn from, so offsets that close the gap there carry a group too far, or not far
-enough, on any others. So the offsets are those of scores that models of half the queries give the other half.
+Trees and networks memorise the queries they learn from, so offsets that close the gap there carry a group too far, or
+not far enough, on any others. So the offsets are those of scores that models of half the queries give the other half.
 """
 
 from __future__ import annotations
@@ -64,6 +64,34 @@ def exact_offsets(scores: NDArray[Any], data: RankingData, spec: FairnessSpec) -
     # Chance is left in: the strength says how much is corrected.
     offset = GroupOffset(spec.notion, spec.k, shrink=False).fit(data.to_caller(np.asarray(scores, np.float64)), data)
     return np.array([offset.offsets_.get(name, 0.0) for name in data.group_names])
+
+
+def offsets_by_strength(
+    others: NDArray[Any], trained: NDArray[Any], data: RankingData, spec: FairnessSpec
+) -> Callable[[float], NDArray[np.float64]]:
+    """Learn the exact offsets, and give what makes of a strength the numbers that are added.
+
+    Parameters
+    ----------
+    others, trained : ndarray
+        Each row's score by a model of other queries, and by the ranker itself, (n,), in stored order.
+    data : RankingData
+        The training rows.
+    spec : FairnessSpec
+        The notion and k.
+
+    Returns
+    -------
+    Callable
+        Strength → the number of each group, (groups,).
+    """
+    offsets = exact_offsets(others, data, spec)
+
+    def at(alpha: float) -> NDArray[np.float64]:
+        whole = exact_offsets(trained, data, spec) if alpha == OF_THESE_ROWS else offsets
+        return part_of_offsets(alpha) * whole if alpha < OF_THESE_ROWS else whole
+
+    return at
 
 
 def scores_by_others(

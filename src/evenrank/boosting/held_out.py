@@ -1,4 +1,4 @@
-"""Rows that a boosted ranker is judged by: those of training, queries kept aside, or an evaluation set."""
+"""Rows that a ranker is judged by: those of training, queries kept aside, or an evaluation set."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from evenrank.confidence import interval
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataWarning
 from evenrank.measures import measure
+from evenrank.notions import Notion
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 
 CONFIDENCE = 0.9  # of the interval whose upper end must be within ``max_violation`` on held-out queries: 95 % one-sided
 FEWEST_QUERIES = 2  # that an interval needs
+OWN_ROWS = "the training rows is"
+TREES = "Train more trees"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +92,16 @@ class Judged:
         """
         found = float(measure(self.data.to_caller(scores), self.data, [f"ndcg@{k}"])[f"ndcg@{k}"])
         return found if np.isfinite(found) else 0.0
+
+    def need_gap(self, spec: FairnessSpec) -> None:
+        """Refuse a limit on a gap that these rows do not have."""
+        if TopViolation(self.data, spec).contrast.pairs.missing:
+            rows = "the queries kept aside or evaluated" if self.held_out else "these rows"
+            raise ConfigError(f"max_violation needs {spec.gap_name}, which {rows} do not define. Set alpha instead.")
+
+    def in_words(self, tried: int) -> str:
+        """Say what a gap is of that was judged by these rows at so many strengths; the number follows."""
+        return f"held-out queries may be as large as ({tried} strengths were tried)" if self.held_out else OWN_ROWS
 
 
 def kept_aside(data: RankingData, fraction: float) -> NDArray[np.bool_]:
@@ -199,7 +212,12 @@ def check_limits(fraction: Any, limit: Any, sets: list[Judged], spec: FairnessSp
 
 
 def check_held_out(spec: FairnessSpec) -> None:
-    """Refuse what has no interval over held-out queries: gaps within queries."""
+    """Refuse what has no interval over held-out queries: gaps within queries, and between masks of other rows."""
+    if not isinstance(spec.notion, str | Notion) and not callable(spec.notion):
+        raise ConfigError(
+            "max_violation on held-out queries needs a notion that other rows have too; got masks of these rows. Pass "
+            "a Notion, or a function of the data that gives its masks."
+        )
     if spec.scope != "amortized":
         raise ConfigError(
             f"max_violation on held-out queries is for gaps over all queries; got scope={spec.scope!r}. Leave out "
@@ -208,7 +226,13 @@ def check_held_out(spec: FairnessSpec) -> None:
 
 
 def warn_if_above(
-    violation: float, spec: FairnessSpec, alpha: float, rows: str = "the training rows is", *, group_aware: bool = False
+    violation: float,
+    spec: FairnessSpec,
+    alpha: float,
+    rows: str = OWN_ROWS,
+    *,
+    group_aware: bool = False,
+    longer: str = TREES,
 ) -> None:
     """Warn that ``max_violation`` was not reached, if it was not.
 
@@ -224,11 +248,13 @@ def warn_if_above(
         What the gap is of, in words.
     group_aware : bool
         Whether the ranker sees the group already.
+    longer : str
+        What to do first, in words.
     """
     if spec.max_violation is not None and violation > spec.max_violation:
         warnings.warn(
             f"max_violation={spec.max_violation:g} was not reached: {spec.as_notion.name}@{spec.k} on {rows} "
-            f"{violation:.4f} at alpha={alpha:.3g}, the lowest found. Train more trees, "
+            f"{violation:.4f} at alpha={alpha:.3g}, the lowest found. {longer}, "
             f"{'' if group_aware else 'let the ranker see the group (group_aware=True), '}or allow a larger violation.",
             DataWarning,
             stacklevel=4,

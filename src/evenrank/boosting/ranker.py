@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from evenrank.boosting.aware import (
     OF_THESE_ROWS,
     evened,
-    exact_offsets,
     has_exact_offsets,
+    offsets_by_strength,
     part_of_offsets,
     scores_by_others,
 )
@@ -31,7 +31,7 @@ from evenrank.boosting.within_limit import FitAt, keep_within_limit
 from evenrank.categories import Categories
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
-from evenrank.rankers.matching import match_groups
+from evenrank.rankers.matching import added_by_group
 from evenrank.rankers.spec import FairnessSpec
 
 
@@ -251,11 +251,10 @@ class FairBoosted:
         others = scores_by_others(X, data, train) if data.n_queries > 1 else trained
         self.__dict__.clear()
         self.__dict__.update(state)
-        offsets = exact_offsets(training.started(others), data, spec)
+        offsets_at = offsets_by_strength(training.started(others), training.started(trained), data, spec)
 
         def at(alpha: float) -> NDArray[Any]:
-            whole = exact_offsets(training.started(trained), data, spec) if alpha == OF_THESE_ROWS else offsets
-            self.alpha_, self.group_offset_ = alpha, part_of_offsets(alpha) * whole if alpha < OF_THESE_ROWS else whole
+            self.alpha_, self.group_offset_ = alpha, offsets_at(alpha)
             return trained
 
         return at
@@ -317,7 +316,7 @@ class FairBoosted:
         offsets = self.group_offset_ if objective is None else objective.offsets[-1] if objective.offsets else None
         if offsets is None:
             return scores
-        return np.asarray(scores + np.append(offsets, 0.0)[match_groups(data, self.group_names_)])
+        return np.asarray(scores + added_by_group(offsets, data, self.group_names_))
 
     def _serving_groups(self, X: Any, sensitive_features: ArrayLike | None) -> RankingData | None:
         """Rows with the groups to score by; None where the ranker has no use for them."""

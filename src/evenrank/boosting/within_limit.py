@@ -1,4 +1,4 @@
-"""`keep_within_limit`: the model of a boosted ranker that ``max_violation`` takes."""
+"""`keep_within_limit`: the model, of those that are trained one after the other, that ``max_violation`` takes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from evenrank.boosting.aware import REFINED, STRENGTHS, has_exact_offsets
-from evenrank.boosting.held_out import Judged, warn_if_above
+from evenrank.boosting.held_out import TREES, Judged, warn_if_above
 from evenrank.boosting.search import Tried, least_loss_within
-from evenrank.errors import ConfigError, DataWarning
+from evenrank.errors import DataWarning
 from evenrank.rankers.spec import FairnessSpec
-from evenrank.rankers.top_violation import TopViolation
 
-# Trains at a strength; gives the scores of the trees on the training rows, (n,), where training knows them.
+# Trains at a strength; gives the scores of the model on the training rows, (n,), where training knows them.
 FitAt = Callable[[float], NDArray[Any] | None]
 
 
@@ -27,12 +26,13 @@ def keep_within_limit(
     fit_at: FitAt,
     last: Sequence[tuple[float, FitAt]] = (),
     finally_: Sequence[float] = (),
+    longer: str = TREES,
 ) -> float:
     """Train models at several strengths, and leave the ranker with the one that ``max_violation`` takes.
 
     Parameters
     ----------
-    ranker : FairBoosted
+    ranker : FairBoosted or FairNeuralRanker
         The ranker, which ``fit_at`` trains.
     spec : FairnessSpec
         Its spec, with ``max_violation``.
@@ -44,6 +44,8 @@ def keep_within_limit(
         Strengths and what trains at them otherwise; see `least_loss_within`.
     finally_ : sequence of float
         See `least_loss_within`.
+    longer : str
+        See `warn_if_above`.
 
     Returns
     -------
@@ -51,10 +53,7 @@ def keep_within_limit(
         The gap that the model was judged by.
     """
     assert spec.max_violation is not None
-    if TopViolation(judged.data, spec).contrast.pairs.missing:
-        rows = "the queries kept aside or evaluated" if judged.held_out else "these rows"
-        raise ConfigError(f"max_violation needs {spec.gap_name}, which {rows} do not define. Set alpha instead.")
-
+    judged.need_gap(spec)
     trained_so_far: set[bool] = set()  # whether with strength 0, and whether with one above it
 
     def tried(alpha: float, fit_at: FitAt = fit_at) -> Tried:
@@ -77,7 +76,6 @@ def keep_within_limit(
     ranker.__dict__.clear()
     ranker.__dict__.update(best.state)
     ranker.tried_ = [(model.alpha, model.gap, model.quality) for model in sorted(models, key=lambda m: m.alpha)]
-    held_out = f"held-out queries may be as large as ({len(models)} strengths were tried)"
-    words = [held_out] if judged.held_out else []
-    warn_if_above(best.gap, spec, best.alpha, *words, group_aware=ranker.group_aware)
+    words = judged.in_words(len(models))
+    warn_if_above(best.gap, spec, best.alpha, words, group_aware=ranker.group_aware, longer=longer)
     return best.gap

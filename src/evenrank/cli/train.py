@@ -51,8 +51,8 @@ def train(
     max_violation: Annotated[
         float | None,
         options.numeric(
-            help="Instead of a strength: the gap of the top k to reach on the training rows, such as 0.05. Trees: with "
-            "--set validation_fraction=0.3, on queries kept out of training."
+            help="Instead of a strength: the gap of the top k to reach on the training rows, such as 0.05. Trees and "
+            "networks: with --set validation_fraction=0.3, on queries kept out of training."
         ),
     ] = None,
     model: Annotated[str, typer.Option(help=f"{', '.join(MODELS)}.")] = LINEAR,

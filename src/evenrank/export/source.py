@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -59,18 +60,19 @@ def describe(model: Any) -> Described:
     libraries = {base.__module__.partition(".")[0] for base in type(model).__mro__}
     if "lightgbm" in libraries:
         try:
-            return _lightgbm(_text_of(model, "booster_"), getattr(model, "feature_names_", None))
+            described = _lightgbm(_text_of(model, "booster_"), getattr(model, "feature_names_", None))
         except Damaged as error:
             raise ConfigError(f"this LightGBM model cannot be exported: {error}.") from None
+        return _with_offsets(described, model)
     if "xgboost" in libraries:
-        return _xgboost(model)
+        return _with_offsets(_xgboost(model), model)
     if getattr(model, "imputer_", None) is not None:
         raise ConfigError(
             "this ranker fills missing values by itself, which no engine does. Fill them in the index, and "
             "train on such rows without impute."
         )
     if hasattr(model, "networks_"):
-        return Described(_network(model))
+        return _with_offsets(Described(_network(model)), model)
     if hasattr(model, "coef_") and hasattr(model, "feature_names_"):
         return _linear(model)
     kind = type(model).__name__
@@ -126,7 +128,7 @@ def _kind_of(path: Path) -> tuple[str, str]:
 
 def _of_file(path: Path) -> Described:
     kind, text = _kind_of(path)
-    names = None
+    names, offsets = None, {}
     if kind == "evenrank":
         content = model_file.read(path)
         kind = BOOSTED.get(str(content.get("kind")), "")
@@ -135,7 +137,11 @@ def _of_file(path: Path) -> Described:
         # The library is not needed to read its trees.
         text = model_file.need(content, "model", str, name=path.name)
         names = model_file.names(content, "features", name=path.name)
-    return _of_text(kind, text, path, names)
+        if content.get("group_offset") is not None:
+            groups = model_file.names(content, "groups", name=path.name)
+            numbers = model_file.numbers("group_offset", content["group_offset"], len(groups), name=path.name)
+            offsets = _offsets_of(groups, numbers)
+    return replace(_of_text(kind, text, path, names), offsets=offsets)
 
 
 def _of_text(kind: str, text: str, path: Path, names: Sequence[str] | None = None) -> Described:
@@ -155,8 +161,18 @@ def _linear(model: Any) -> Described:
     scorer = Linear(tuple(model.feature_names_), np.asarray(coef, np.float64), float(intercept))
     if model.group_offset_ is None:
         return Described(_not_empty(scorer))
-    offsets = dict(zip(model.group_names_, np.asarray(model.group_offset_).tolist(), strict=True))
+    offsets = _offsets_of(model.group_names_, model.group_offset_)
     return Described(_not_empty(scorer), offsets, float((model.group_shares_ * model.group_offset_).sum()))
+
+
+def _offsets_of(groups: Sequence[Any], offsets: Any) -> dict[Any, float]:
+    """The number of each group that a ranker adds which sees the group; empty for any other."""
+    return {} if offsets is None else dict(zip(groups, np.asarray(offsets).tolist(), strict=True))
+
+
+def _with_offsets(described: Described, model: Any) -> Described:
+    offsets = _offsets_of(getattr(model, "group_names_", ()), getattr(model, "group_offset_", None))
+    return replace(described, offsets=offsets)
 
 
 def _network(model: Any) -> Network:

@@ -49,6 +49,8 @@ class Standing:
         What one seed takes: all trainings and tests, of every setting and strength.
     seeds : int
         How many seeds are done.
+    sees : Sees
+        What the method may look at, with its settings.
     """
 
     data: str
@@ -63,11 +65,7 @@ class Standing:
     quality_sd: float
     seconds: float
     seeds: int
-
-    @property
-    def sees(self) -> Sees:
-        """What the method may look at."""
-        return OF_FLOOR if self.method == FLOOR else METHODS[self.method].sees
+    sees: Sees
 
     @property
     def is_blind(self) -> bool | None:
@@ -87,7 +85,7 @@ class Standing:
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values by name."""
-        return {**asdict(self), "sees": asdict(self.sees), "baseline": self.baseline}
+        return {**asdict(self), "baseline": self.baseline}
 
 
 class Bench:
@@ -210,6 +208,7 @@ class Bench:
         values = {name: self.columns[name][rows] for name in NUMBERS}
         seeds, seed = np.unique(self.columns["seed"][rows], return_inverse=True)
         reduction = _by_seed(_reduction(values["gap"], values["base_gap"]), seed)
+        settings = self.config["asked"].get("settings", {})
         change = _by_seed(values["quality"] - values["base_quality"], seed)
         return Standing(
             data,
@@ -224,6 +223,7 @@ class Bench:
             quality_sd=_deviation(change),
             seconds=_mean([self.seconds[data, method, number] for number in seeds.tolist()]),
             seeds=len(seeds),
+            sees=OF_FLOOR if method == FLOOR else METHODS[method].sees.given(settings.get(method, {})),
         )
 
     def frame(self, kind: str = "polars") -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -101,6 +101,10 @@ class Sees:
     group_at_serving: bool = False
     labels: bool = True
     other_lists: bool = False
+
+    def given(self, settings: Mapping[str, Any]) -> Sees:
+        """Give what the method may look at with these settings: ``group_aware`` shows it the group at serving."""
+        return replace(self, group_at_serving=True) if settings.get("group_aware") else self
 
     def __str__(self) -> str:
         moments = {"training": self.group_at_training, "serving": self.group_at_serving}

@@ -268,14 +268,14 @@ def _shown(examples: Examples) -> list[set[int]]:
 
 
 def _method(sweep: Sweep, name: str) -> dict[str, Any]:
-    known = METHODS.get(name)
+    known, settings = METHODS.get(name), sweep.about.settings.get(name, {})
     for grouping in sweep.groupings:
         for notion in sweep.notions:
             grid = sweep.along(f"{notion}@{sweep.ks[0]}", notion, method=name, grouping=grouping)[0]
             if len(grid):
                 return {
                     "name": spoken(name),
-                    "title": f"{known.title}; it {known.sees}" if known else "",
+                    "title": f"{known.title}; it {known.sees.given(settings)}" if known else "",
                     "knob": known.strength.meaning if known else "",
                     "grid": numbers(grid),
                 }

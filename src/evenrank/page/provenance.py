@@ -161,6 +161,6 @@ def _method(sweep: Sweep, name: str) -> str:
     known = METHODS.get(name)
     strengths = np.unique(sweep.columns["strength"][sweep.columns["method"] == name])
     swept = f"{len(strengths)} strengths, {strengths[0]:.3g} to {strengths[-1]:.3g}"
-    settings = sweep.about.settings.get(name)
-    extra = "".join(f"; {option} {value}" for option, value in (settings or {}).items())
-    return f"{known.title}; it {known.sees}; {swept}{extra}" if known else swept + extra
+    settings = sweep.about.settings.get(name, {})
+    extra = "".join(f"; {option} {value}" for option, value in settings.items())
+    return f"{known.title}; it {known.sees.given(settings)}; {swept}{extra}" if known else swept + extra

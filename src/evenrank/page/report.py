@@ -193,7 +193,8 @@ def _summary(sweep: Sweep, grouping_number: int, quality_number: int) -> Summary
         f"mitigation. Mean reduction: over all strengths at no significant quality loss.{by}"
     )
     if several:
-        seen = [f"{spoken(name)} {METHODS[name].sees}" for name in sweep.methods if name in METHODS]
+        given = [(name, sweep.about.settings.get(name, {})) for name in sweep.methods if name in METHODS]
+        seen = [f"{spoken(name)} {METHODS[name].sees.given(settings)}" for name, settings in given]
         note += f" What the methods may see: {', '.join(seen)}."
     return Summary(grouping_number, quality_number, Table("Summary", head, rows, words=2 if several else 1), note)
 

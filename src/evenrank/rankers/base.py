@@ -164,7 +164,10 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
 
     def _checked_rows(self, X: Any, y: Any, qid: Any, sensitive_features: Any, sample_weight: Any) -> RankingData:
         """The rows of `fit`, in scikit-learn's or our own form, filled, and the attributes scikit-learn expects."""
-        data = self._raw_rows(X, y, qid, sensitive_features, sample_weight)
+        return self._imputed(self._raw_rows(X, y, qid, sensitive_features, sample_weight))
+
+    def _imputed(self, data: RankingData) -> RankingData:
+        """Training rows, filled by what is learned on them."""
         rule = getattr(self, "impute", None)
         self.imputer_ = None if rule is None else Imputer.fit(data, rule)
         return self._filled(data, with_parent=True)

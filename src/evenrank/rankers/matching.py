@@ -182,6 +182,27 @@ def match_groups(data: RankingData, names: tuple[Any, ...]) -> NDArray[np.int64]
     return np.array([*places, -1])[data.group]
 
 
+def added_by_group(offsets: NDArray[np.float64], data: RankingData, names: tuple[Any, ...]) -> NDArray[np.float64]:
+    """Give what a ranker that sees the group adds to each row's score.
+
+    Parameters
+    ----------
+    offsets : ndarray
+        The number of each group of training, (groups,).
+    data : RankingData
+        The rows.
+    names : tuple
+        The groups of training.
+
+    Returns
+    -------
+    ndarray
+        (n,), in stored order; 0 for an unknown group.
+    """
+    added: NDArray[np.float64] = np.append(offsets, 0.0)[match_groups(data, names)]
+    return added
+
+
 def model_columns(ranker: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Name the columns that a trained ranker needs of a table.
 

@@ -84,58 +84,56 @@ def weakest_within(
 
 
 def least_loss_of(
-    spec: FairnessSpec,
-    data: RankingData,
+    limit: float,
     strengths: NDArray[np.float64],
-    try_strengths: Callable[[NDArray[np.float64]], tuple[Any, NDArray[np.float64]]],
-) -> tuple[Any, int]:
-    """Find the strength within ``spec.max_violation`` whose NDCG is highest, for models that train for each strength.
+    try_strengths: Callable[[NDArray[np.float64]], tuple[Any, NDArray[np.float64], NDArray[np.float64]]],
+    *,
+    all_of_them: bool = True,
+) -> tuple[Any, int, list[tuple[float, float, float]]]:
+    """Find the strength within a limit at which quality is highest, for models that train for each strength.
 
     The first strength, 0, is kept if it is within the limit. Then every third one is tried, and those between the
     weakest within the limit and the one before it; all others only if none is within it.
 
     Parameters
     ----------
-    spec, data, strengths, try_strengths
-        As for `weakest_within`.
+    limit : float
+        The largest gap.
+    strengths : ndarray
+        Ascending strengths.
+    try_strengths : Callable
+        Trains models for ascending strengths and gives them with their gaps and qualities, (strengths,) each.
+    all_of_them : bool
+        Whether all others are tried if none is within the limit. Where the rows that judge stand for others, each one
+        tried is one more chance to be within it by luck.
 
     Returns
     -------
-    tuple of Any and int
-        As for `weakest_within`.
+    tuple
+        The models of one call; the number of the one to keep, which has the smallest gap if none is within the limit;
+        and the strengths that were tried, in rising order, each with its gap and quality.
     """
-    limit, quality = spec.max_violation, f"ndcg@{spec.k}"
-    assert limit is not None
-    tried: list[tuple[float, float, float, Any, int]] = []  # gap, NDCG, strength, models, number among them
+    tried: list[tuple[float, float, float, Any, int]] = []  # strength, gap, quality, models, number among them
 
     def some_within(grid: NDArray[np.float64]) -> bool:
         if len(grid):
-            models, scores = try_strengths(grid)
-            gaps, ndcg = (np.asarray(each) for each in measure(scores, data, [spec.gap, quality]).values())
-            if np.isnan(gaps).all():
-                raise ConfigError(
-                    f"max_violation needs {spec.gap_name}, which these rows do not define. Set alpha instead."
-                )
-            gaps = np.nan_to_num(gaps, nan=np.inf)
-            tried.extend(zip(gaps, np.nan_to_num(ndcg), grid, len(grid) * [models], range(len(grid)), strict=True))
-        return any(gap <= limit for gap, *_ in tried)
+            models, gaps, quality = try_strengths(grid)
+            values = (np.asarray(each, float).tolist() for each in (grid, gaps, quality))
+            tried.extend(zip(*values, len(grid) * [models], range(len(grid)), strict=True))
+        return any(gap <= limit for _, gap, *_ in tried)
 
     if not some_within(strengths[:1]):
         last = len(strengths) - 1
         coarse = np.arange(last, 0, -COARSE)[::-1]
         if some_within(strengths[coarse]):
-            weakest = min(alpha for gap, _, alpha, *_ in tried if gap <= limit)
+            weakest = min(alpha for alpha, gap, *_ in tried if gap <= limit)
             at = int(np.flatnonzero(strengths == weakest)[0])
             some_within(strengths[max(1, at - COARSE + 1) : at])
-        else:
+        elif all_of_them:
             some_within(np.delete(strengths, [0, *coarse]))
-    within = [each for each in tried if each[0] <= limit]
-    if within:
-        *_, models, number = max(within, key=lambda each: (each[1], -each[2]))
-        return models, number
-    gap, _, alpha, models, number = min(tried, key=lambda each: each[0])
-    _warn_of_lowest(spec, gap, alpha)
-    return models, number
+    within = [each for each in tried if each[1] <= limit]
+    best = max(within, key=lambda each: (each[2], -each[0])) if within else min(tried, key=lambda each: each[1])
+    return best[3], best[4], sorted(each[:3] for each in tried)
 
 
 def _warn_of_lowest(spec: FairnessSpec, gap: float, alpha: float) -> None:

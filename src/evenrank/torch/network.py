@@ -108,16 +108,33 @@ class Networks:
         ndarray
             (n, M), in stored order.
         """
-        layers = [[part.detach().cpu().numpy() for part in layer] for layer in self.layers]
-        out = np.empty((data.n_rows, len(layers[0][0])))
+        out = np.empty((data.n_rows, len(self.layers[0][0])))
         for rows, block in data.blocks():
-            inputs = self._standardised(block[:, columns])
-            for model in range(out.shape[1]):
-                signal = inputs
-                for number, (weight, bias) in enumerate(layers):
-                    signal = np.maximum(signal, 0) if number else signal
-                    signal = row_products(signal, weight[model].T) + bias[model]
-                out[rows, model] = signal[:, 0]
+            out[rows] = self.score_rows(block[:, columns])
+        return out
+
+    def score_rows(self, features: NDArray[Any]) -> NDArray[np.float64]:
+        """Score some rows, each independently of the others.
+
+        Parameters
+        ----------
+        features : ndarray
+            (n, d), in their own units.
+
+        Returns
+        -------
+        ndarray
+            (n, M).
+        """
+        layers = [[part.detach().cpu().numpy() for part in layer] for layer in self.layers]
+        inputs = self._standardised(features)
+        out = np.empty((len(inputs), len(layers[0][0])))
+        for model in range(out.shape[1]):
+            signal = inputs
+            for number, (weight, bias) in enumerate(layers):
+                signal = np.maximum(signal, 0) if number else signal
+                signal = row_products(signal, weight[model].T) + bias[model]
+            out[:, model] = signal[:, 0]
         return out
 
     def _standardised(self, features: NDArray[Any]) -> NDArray[np.float32]:

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenrank.checks import check_number, choose
+from evenrank.boosting.held_out import Judged, check_limits
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError, DataError
-from evenrank.extras import require
-from evenrank.linear.strengths import strength_grid
-from evenrank.progress import bar
-from evenrank.quiet import first_line
+from evenrank.progress import Progress, bar
 from evenrank.rankers import model_file
-from evenrank.rankers.base import BaseRanker, seed_of
-from evenrank.rankers.matching import match_features
-from evenrank.rankers.search import least_loss_of
+from evenrank.rankers.base import BaseRanker
+from evenrank.rankers.matching import added_by_group, match_features
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import top_violation
 from evenrank.rows import TO_SCORE
-from evenrank.targets import STRONGEST
-from evenrank.torch.losses import LOSSES, LogisticLoss
-from evenrank.torch.network import Networks, decode, encode, train
-from evenrank.torch.pull import BatchPull, Term, told_groups
-
-torch: Any = require("torch")
+from evenrank.torch.aware import check_aware, fit_with_offsets, trained_with_offsets
+from evenrank.torch.limits import evaluation_rows, fit_within_limit, parted
+from evenrank.torch.network import Networks, decode, encode
+from evenrank.torch.training import train_at
 
 
 class FairNeuralRanker(BaseRanker):
@@ -40,7 +34,8 @@ class FairNeuralRanker(BaseRanker):
     ----------
     notion, alpha, max_violation
         See `FairLinearRanker`. With ``max_violation`` strength 0 trains first and is kept if it is within the limit;
-        then others train together, and of those within it the one with the highest NDCG on the training rows is kept.
+        then others train together, and of those within it the one with the highest NDCG@k on the rows that count is
+        kept: the training rows, unless ``validation_fraction`` or an ``eval_set`` of `fit` says otherwise.
     scope : str
         "amortized" over the queries of a batch, or "per_query".
     target : str
@@ -65,6 +60,14 @@ class FairNeuralRanker(BaseRanker):
         The number of queries in a batch.
     learning_rate, weight_decay : float
         Adam's.
+    group_aware : bool
+        Whether the ranker may see the group, at training and at serving: the score is that of a network trained by the
+        loss alone plus a part alpha/(1 + alpha) of a `GroupOffset` learned on other queries, for which two more
+        networks of half the queries are trained. `predict` then needs ``sensitive_features``. For target "topk" and
+        scope "amortized".
+    validation_fraction : float, optional
+        With ``max_violation``: the share of queries that are kept out of training, and on which the upper end of the
+        gap's interval (95 %, one-sided) must be within it.
     impute : str, optional
         "mean" or "median" of the training rows stands for missing values, and categories become columns of 0 and 1; by
         default neither may occur. See `evenrank.rankers.imputing.Imputer`.
@@ -84,8 +87,13 @@ class FairNeuralRanker(BaseRanker):
         The trained weights.
     n_iter_ : int
         The number of batches.
+    group_offset_ : ndarray or None
+        With ``group_aware``, what is added to the scores of each group, (groups,); an unknown group has 0.
+    tried_ : list of tuple
+        With ``max_violation``, the strengths that were tried, each with its gap and NDCG@k on the rows that count; the
+        gap of queries out of training is the upper end of its interval.
     alpha_, violation_, feature_names_, group_names_
-        See `FairLinearRanker`.
+        See `FairLinearRanker`. ``violation_`` is the gap on the rows that were trained on.
 
     Examples
     --------
@@ -99,6 +107,8 @@ class FairNeuralRanker(BaseRanker):
     networks_: Networks
     alpha_: float
     violation_: float
+    tried_: list[tuple[float, float, float]]
+    group_offset_: NDArray[np.float64] | None = None
 
     def __init__(
         self,
@@ -117,6 +127,8 @@ class FairNeuralRanker(BaseRanker):
         batch_queries: int = 100,
         learning_rate: float = 0.003,
         weight_decay: float = 0.0,
+        group_aware: bool = False,
+        validation_fraction: float | None = None,
         impute: str | None = None,
         relevance_threshold: float = 1.0,
         random_state: Any = 0,
@@ -137,6 +149,8 @@ class FairNeuralRanker(BaseRanker):
         self.batch_queries = batch_queries
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
+        self.group_aware = group_aware
+        self.validation_fraction = validation_fraction
         self.impute = impute
         self.relevance_threshold = relevance_threshold
         self.random_state = random_state
@@ -151,6 +165,9 @@ class FairNeuralRanker(BaseRanker):
         qid: ArrayLike | None = None,
         sensitive_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_sensitive_features: Any = None,
     ) -> FairNeuralRanker:
         """Train on rows (X, relevance y) with their query and group, or on a `RankingData`.
 
@@ -162,6 +179,11 @@ class FairNeuralRanker(BaseRanker):
         ----------
         X, y, qid, sensitive_features, sample_weight
             As in `FairLinearRanker.fit`.
+        eval_set : RankingData or list, optional
+            ``[RankingData]`` or ``[(X, y)]``: the rows, out of training, on which the upper end of the gap's interval
+            must be within ``max_violation``, instead of a ``validation_fraction`` of these.
+        eval_qid, eval_sensitive_features : list of array-like, optional
+            The query ids and group labels of the rows of ``eval_set``, as ``[ids]``; a `RankingData` has its own.
 
         Returns
         -------
@@ -169,26 +191,27 @@ class FairNeuralRanker(BaseRanker):
             The trained ranker itself.
         """
         spec = FairnessSpec.of(self)
-        data = self._checked_rows(X, y, qid, sensitive_features, sample_weight)
-        spec.check_groups(data)
-        with bar(type(self).__name__, show=self.verbose) as progress:
-            if spec.bounded:
-                data.need_numbers("a network")
-                chances = told_groups(data)
-
-                def tried(strengths: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
-                    trained, taken = self._trained(data, strengths, progress, chances)
-                    return (trained, taken, strengths), data.to_caller(trained.score_data(data))
-
-                models, chosen = least_loss_of(spec, data, strength_grid(), tried)
-                networks, taken, strengths = models
-            else:
-                strengths, chosen = np.array([float(self.alpha)]), 0
-                networks, taken = self._trained(data, strengths, progress)
-        self.networks_ = networks.one(chosen)
-        self.alpha_ = float(strengths[chosen])
-        self.n_iter_ = taken
+        rows = self._raw_rows(X, y, qid, sensitive_features, sample_weight)
+        spec.check_groups(rows, group_aware=self.group_aware)
+        if self.group_aware:
+            check_aware(spec, rows)
+        rows, aside = parted(rows, spec, self.validation_fraction, eval_set)
+        data = self._imputed(rows)
         self.feature_names_, self.group_names_ = data.feature_names, data.group_names
+        held_out = self._filled(aside) if aside is not None else None
+        if held_out is None:
+            held_out = evaluation_rows(self, eval_set, eval_qid, eval_sensitive_features)
+        judged = Judged(None, data) if held_out is None else Judged(None, held_out, held_out=True)
+        self.group_offset_ = None
+        self.__dict__.pop("tried_", None)
+        with bar(type(self).__name__, show=self.verbose) as progress:
+            if self.group_aware:
+                fit_with_offsets(self, spec, data, judged, progress)
+            elif spec.bounded:
+                fit_within_limit(self, spec, data, judged, progress)
+            else:
+                self.alpha_ = float(self.alpha)
+                self.networks_, self.n_iter_ = self._trained(data, np.array([self.alpha_]), progress)
         self.violation_ = top_violation(self._scores(data), data, spec)
         return self
 
@@ -197,20 +220,40 @@ class FairNeuralRanker(BaseRanker):
 
         Parameters
         ----------
-        X, sensitive_features
-            As in `FairLinearRanker.predict`; ``sensitive_features`` changes nothing.
+        X
+            As in `FairLinearRanker.predict`.
+        sensitive_features : array-like, optional
+            The group label of each row, (n,), which a ``group_aware`` ranker scores by; a `RankingData` has them. It
+            changes nothing for any other.
 
         Returns
         -------
         ndarray
             Scores, (n,), in the order of the rows.
         """
-        data = self._rows_to_score(X, reorder=True)
+        if self.group_offset_ is None:
+            return self._scores(self._rows_to_score(X, reorder=True))
+        data = self._rows_to_score(X, sensitive_features, reorder=True)
+        if sensitive_features is None and not data.n_groups:
+            raise ConfigError("this ranker is group_aware: pass sensitive_features to predict, one label per row.")
         return self._scores(data)
 
     def _scores(self, data: RankingData) -> NDArray[np.float64]:
         """Scores of rows that are filled, (n,), in the caller's order."""
-        return data.to_caller(_scores_of(self.networks_, data, self.feature_names_)[:, 0])
+        return data.to_caller(self._scores_of(Judged(None, data)))
+
+    def _scores_of(self, rows: Judged, trained: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Scores of rows, (n,), in stored order; ``trained`` are those of the network alone, where they are known."""
+        scores = self._network_scores(rows.data, self.networks_)[:, 0] if trained is None else trained
+        if self.group_offset_ is None:
+            return scores
+        return scores + added_by_group(self.group_offset_, rows.data, self.group_names_)
+
+    def _network_scores(self, data: RankingData, networks: Networks) -> NDArray[np.float64]:
+        """Scores of the networks alone, (n, models), in stored order; features are matched with those of training."""
+        columns = match_features(data, self.feature_names_)
+        data.need_numbers("a network", np.array(data.feature_names, object)[columns], TO_SCORE)
+        return networks.score_data(data, columns)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a JSON model file, with the weights as base64, which `evenrank.load` reads.
@@ -222,6 +265,7 @@ class FairNeuralRanker(BaseRanker):
         """
         self._check_fitted("save")
         content = {"features": list(self.feature_names_), "layers": encode(self.networks_), "alpha": self.alpha_}
+        content["group_offset"] = None if self.group_offset_ is None else self.group_offset_.tolist()
         scaling = {"center": self.networks_.center.tolist(), "spread": self.networks_.spread.tolist()}
         imputer = {} if self.imputer_ is None else {"imputer": self.imputer_.content()}
         model_file.write(model_file.header(self) | content | scaling | imputer, path)
@@ -238,6 +282,9 @@ class FairNeuralRanker(BaseRanker):
             ranker.networks_ = decode(content.get("layers"), scale[0], scale[1])
         except ValueError as error:
             raise DataError(f"{name}: the weights are missing or damaged ({error}). Was it cut short?") from None
+        if content.get("group_offset") is not None or ranker.group_aware:  # older files have none
+            offsets = model_file.need(content, "group_offset", list, name=name)
+            ranker.group_offset_ = model_file.numbers("group_offset", offsets, len(groups), name=name)
         ranker.feature_names_, ranker.group_names_ = features, groups
         ranker._take_imputer(content, name)
         return ranker
@@ -248,64 +295,11 @@ class FairNeuralRanker(BaseRanker):
         self,
         data: RankingData,
         alphas: NDArray[np.float64],
-        progress: Callable[[float], None] | None = None,
+        progress: Progress | None = None,
         chances: NDArray[np.float64] | None = None,
     ) -> tuple[Networks, int]:
         """Networks for every strength, trained together, and the batches taken; ``chances`` of the groups, if known."""
-        choose(self.loss, LOSSES, what="loss")
-        check_number(self.batch_queries, "batch_queries", least=1, whole=True)
-        epochs = max(10, -(-100 // -(-data.n_queries // self.batch_queries))) if self.epochs is None else self.epochs
-        check_number(epochs, "epochs", least=1, whole=True)
-        hidden: Any = self.hidden
-        if isinstance(hidden, str) or not np.iterable(hidden):
-            raise ConfigError(f"hidden must be a list of widths, as [64, 32]; got {hidden!r}.")
-        for width in self.hidden:
-            check_number(width, "hidden", least=1, whole=True)
-        check_number(self.learning_rate, "learning_rate", above=0)
-        check_number(self.weight_decay, "weight_decay", least=0)
-        check_number(self.smoothing, "smoothing", least=0)
-        alphas, seed = np.minimum(alphas, STRONGEST), seed_of(self.random_state)
-        data.need_numbers("a network")
-        if data.n_features == 0:
-            raise DataError("training needs at least one feature; the data has none.")
-        if alphas.any():
-            data.need_labels("training")
-            if data.n_groups < 2:
-                groups = f"1 ({data.group_names[0]})" if data.n_groups else "none"
-                raise DataError(
-                    f"training with alpha > 0 compares groups and needs at least two; the data has {groups}."
-                )
-        threshold, base = data.relevance_threshold, LOSSES[self.loss]
-        loss = base(relevance_threshold=threshold) if base is LogisticLoss else base()
-        networks = Networks.fresh(data, self.hidden, len(alphas), seed=seed, device=_device(self.device))
-        pull = None
-        if alphas.any():
-            known = told_groups(data) if chances is None else chances
-            term = Term(self.notion, self.scope, self.target, self.k, self.smoothing, self.momentum)
-            pull = BatchPull(term, data, alphas, known)
-        taken = train(
-            networks,
-            data,
-            loss,
-            alphas,
-            pull,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            epochs=epochs,
-            batch_queries=self.batch_queries,
-            seed=seed,
-            progress=progress,
-        )
-        return networks, taken
-
-
-def _device(name: str | None) -> Any:
-    """The device of that name, if there is one here."""
-    try:
-        return torch.empty(0, device=name or "cpu").device
-    except (RuntimeError, AssertionError, TypeError) as error:
-        reason = first_line(error)
-        raise ConfigError(f"device must be one that torch has here, as 'cpu'; got {name!r} ({reason}).") from None
+        return train_at(self, data, alphas, progress, chances)
 
 
 def train_scores(
@@ -327,13 +321,20 @@ def train_scores(
     ndarray
         Scores of the test rows, (n, strengths), in the caller's row order.
     """
-    ranker = FairNeuralRanker(notion, **settings)
-    networks, _ = ranker._trained(training, np.atleast_1d(np.asarray(alphas, np.float64)))
-    return test.to_caller(_scores_of(networks, test, training.feature_names))
-
-
-def _scores_of(networks: Networks, data: RankingData, names: tuple[str, ...]) -> NDArray[np.float64]:
-    """(n, models) in stored order, features matched with those of training."""
-    columns = match_features(data, names)
-    data.need_numbers("a network", np.array(data.feature_names, object)[columns], TO_SCORE)
-    return networks.score_data(data, columns)
+    ranker, strengths = FairNeuralRanker(notion, **settings), np.atleast_1d(np.asarray(alphas, np.float64))
+    spec = FairnessSpec.of(ranker)
+    check_limits(ranker.validation_fraction, None, [], spec)
+    if spec.max_violation is not None:
+        raise ConfigError(
+            f"max_violation={spec.max_violation:g} is for fit, which finds its strength; here the strengths are given. "
+            "Leave it out."
+        )
+    ranker.feature_names_, ranker.group_names_ = training.feature_names, training.group_names
+    if not ranker.group_aware:
+        networks, _ = ranker._trained(training, strengths)
+        return test.to_caller(ranker._network_scores(test, networks))
+    check_aware(spec, training)
+    _, offsets_at = trained_with_offsets(ranker, training, spec)
+    scores = ranker._network_scores(test, ranker.networks_)[:, 0]
+    columns = [scores + added_by_group(offsets_at(alpha), test, ranker.group_names_) for alpha in strengths.tolist()]
+    return test.to_caller(np.stack(columns, axis=1))
