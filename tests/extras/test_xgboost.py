@@ -102,7 +102,7 @@ def test_a_strength_lowers_the_violation_on_other_queries(notion: str) -> None:
     options = {"notion": notion, "n_estimators": 40, "learning_rate": 0.1, "min_child_weight": 10}
     plain, fair = (ranker(alpha=alpha, **options).fit(train).predict(test) for alpha in (0.0, 1.0))
     before, after = (er.measure(scores, test, [f"{notion}@5", "ndcg@5"]) for scores in (plain, fair))
-    assert after[f"{notion}@5"] < 0.7 * before[f"{notion}@5"]
+    assert after[f"{notion}@5"] < 0.75 * before[f"{notion}@5"]
     chance = er.measure(np.random.default_rng(0).normal(size=test.n_rows), test, "ndcg@5")["ndcg@5"]
     assert after["ndcg@5"] > (before["ndcg@5"] + chance) / 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,8 +183,8 @@ def judged_sets(
     return judged
 
 
-def check_limits(fraction: Any, limit: Any, sets: list[Judged], spec: FairnessSpec) -> None:
-    """Refuse limits that would have no effect: on held-out queries where there are none, or without ``max_violation``.
+def check_limits(fraction: Any, limit: Any, sets: Sequence[Any], spec: FairnessSpec) -> None:
+    """Refuse limits that would have no effect, as on held-out queries where there are none, and two where one counts.
 
     Parameters
     ----------
@@ -191,12 +192,17 @@ def check_limits(fraction: Any, limit: Any, sets: list[Judged], spec: FairnessSp
         ``validation_fraction``.
     limit : float or None
         ``eval_max_violation``.
-    sets : list of Judged
+    sets : sequence
         The evaluation sets whose groups are known.
     spec : FairnessSpec
         What the ranker is asked for.
     """
     if fraction is not None:
+        if len(sets):
+            raise ConfigError(
+                f"max_violation is judged by an eval_set or by queries kept aside; got an eval_set and "
+                f"validation_fraction={fraction:g}. Leave out one of them."
+            )
         check_number(fraction, "validation_fraction", above=0)
         if not spec.bounded:
             raise ConfigError(

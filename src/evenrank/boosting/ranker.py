@@ -322,7 +322,7 @@ class FairBoosted:
         """Rows with the groups to score by; None where the ranker has no use for them."""
         if self.group_offset_ is None:
             return None
-        if isinstance(X, RankingData):
+        if isinstance(X, RankingData) and (sensitive_features is not None or X.n_groups):
             return X if sensitive_features is None else X.with_group(sensitive_features)
         if sensitive_features is None:
             raise ConfigError("this ranker is group_aware: pass sensitive_features to predict, one label per row.")

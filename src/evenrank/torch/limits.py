@@ -45,16 +45,11 @@ def parted(
     tuple of RankingData
         The rows to train on, and those kept aside or None.
     """
-    check_limits(fraction, None, [], spec)
+    check_limits(fraction, None, [] if eval_set is None else [eval_set], spec)
     if eval_set is not None and not spec.bounded:
         raise ConfigError(
             "eval_set is for max_violation, which is not set: a network does not stop early. Set max_violation, or "
             "leave eval_set out."
-        )
-    if eval_set is not None and fraction is not None:
-        raise ConfigError(
-            f"max_violation is judged by an eval_set or by queries kept aside; got an eval_set and "
-            f"validation_fraction={fraction:g}. Leave out one of them."
         )
     if eval_set is not None or fraction is not None:
         check_held_out(spec)
