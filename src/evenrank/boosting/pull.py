@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from evenrank.contrasts import Contrast
 from evenrank.targets import STRONGEST, BoundTarget, LossScale, made_up
 
-# √(gap² + ε²) stands for |gap|. ε is this share of the spread of the value over rows; of the top k, of twice its variance
-# where that is less, since few places in long lists make small gaps of all there are. So large, the pull falls with the
-# gap: where evenness is dear a part of the gap stays, where it is cheap hardly any. For a pull that is to hold on other
-# queries it is joined with the gap's standard error between groups of that many rows: a gap that chance could have made
-# pulls less.
+# √(gap² + ε²) stands for |gap|. ε is this share of the spread of the value over rows; of the top k, of twice its
+# variance where that is less, since few places in long lists make small gaps of all there are. So large, the pull falls
+# with the gap: where evenness is dear a part of the gap stays, where it is cheap hardly any. For a pull that is to hold
+# on other queries it is joined with the gap's standard error between groups of that many rows: a gap that chance could
+# have made pulls less.
 SMOOTHING = 0.4
 # Rows are pulled in two ways, so many times as strongly as the loss pulls at a strength of 1: along the groups as
 # features tell them, by the gap between those and all rows of a list alike, which holds on other queries; and a little
