@@ -267,8 +267,26 @@ def test_chances_come_from_other_queries() -> None:
 
 @pytest.fixture
 def exact_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No gap has an error, so that ε is the same for both ways."""
+    """No gap has an error, and ε is the same for both ways."""
     monkeypatch.setattr(pull_module, "_relative_errors", lambda contrast, _: np.zeros(len(contrast.pairs.a)))
+    monkeypatch.setattr(pull_module, "OWN_SMOOTHING", SMOOTHING)
+
+
+def test_the_groups_own_gap_is_closed_further_than_the_one_that_features_tell() -> None:
+    data = rows(200)
+    contrast = bind("dp", data, training=True)
+    scores, loss = drawn(data)
+    gap, spread = abs(contrast.gaps(scores)[0]), scores.std()
+
+    def pull_along(membership: np.ndarray, own: float) -> np.ndarray:
+        told = known_contrast(contrast, data, FairnessSpec("dp"), membership)
+        return pulled(FairPull(contrast, bind_target("score", data.query_ptr), told, own=own), scores, loss, 1.0)
+
+    own = np.abs(pull_along(np.full((data.n_rows, 2), 0.5), 1.0)).sum() / np.abs(loss).sum()
+    assert own == pytest.approx(gap / np.hypot(gap, 0.1 * spread), rel=1e-3)
+    told = np.abs(pull_along(np.eye(2)[data.group], 0.0)).sum() / np.abs(loss).sum()
+    error = sum(1 / (data.group == code).sum() for code in (0, 1))
+    assert told == pytest.approx(KNOWN * gap / np.hypot(gap, spread * np.sqrt(0.4**2 + error)), rel=1e-3)
 
 
 @pytest.mark.usefixtures("exact_gaps")

@@ -12,16 +12,17 @@ from evenrank.contrasts import Contrast
 from evenrank.targets import STRONGEST, BoundTarget, LossScale, made_up
 
 # √(gap² + ε²) stands for |gap|. ε is this share of the spread of the value over rows; of the top k, of twice its
-# variance where that is less, since few places in long lists make small gaps of all there are. So large, the pull falls
-# with the gap: where evenness is dear a part of the gap stays, where it is cheap hardly any. For a pull that is to hold
-# on other queries it is joined with the gap's standard error between groups of that many rows: a gap that chance could
-# have made pulls less.
-SMOOTHING = 0.4
+# variance where that is less, since few places in long lists make small gaps of all there are. Along the groups as
+# features tell them it is so large that the pull falls with the gap: where evenness is dear a part of the gap stays,
+# where it is cheap hardly any. There it is joined with the gap's standard error between groups of that many rows, since
+# that pull is to hold on other queries: a gap that chance could have made pulls less. Along the groups themselves, where
+# little pull is enough, it is small.
+SMOOTHING, OWN_SMOOTHING = 0.4, 0.1
 # Rows are pulled in two ways, so many times as strongly as the loss pulls at a strength of 1: along the groups as
 # features tell them, by the gap between those and all rows of a list alike, which holds on other queries; and a little
 # along the groups themselves, by their own gap and near the cut, which closes what is left on the training rows at
 # little cost.
-KNOWN, OWN = 1.9, 0.35
+KNOWN, OWN = 1.8, 0.27
 # A tree may carry a gap beyond 0. Then the share of the strength that follows that gap at once is halved, and let go
 # slowly while there is a gap: a strong α swings no more than a weak one. Gaps within this share of ε are noise, neither
 # a swing nor a reason to pull harder: a share that grew in quiet rounds would swing again in the last ones.
@@ -157,6 +158,7 @@ class FairPull:
         errors = _relative_errors(contrast, total)
         own_error = errors if known is None else np.zeros_like(errors)  # these rows' own gap is no estimate
         self._errors = [own_error, errors]
+        self._near = [SMOOTHING if known is None else OWN_SMOOTHING, SMOOTHING]
         self._moves = None if lists is None else _movable(contrast, lists)
 
     def __call__(
@@ -192,9 +194,9 @@ class FairPull:
         if closely:
             self._width = self._spread(value)
         spread = self._width
-        near = SMOOTHING * (min(1.0, 2 * spread) if self.target.shares else 1.0)
-        for way, error in zip(self.ways, self._errors, strict=False):
-            smoothing = np.maximum(spread * np.hypot(near, error), np.finfo(np.float64).tiny)
+        few = min(1.0, 2 * spread) if self.target.shares else 1.0
+        for way, near, error in zip(self.ways, self._near, self._errors, strict=False):
+            smoothing = np.maximum(spread * np.hypot(near * few, error), np.finfo(np.float64).tiny)
             way.go_to(value, smoothing, flat=spread == 0)
         if closely:
             self._rescale(scores, loss_gradient, hold)
