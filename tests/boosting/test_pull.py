@@ -265,6 +265,58 @@ def test_chances_come_from_other_queries() -> None:
     np.testing.assert_allclose(chances.sum(axis=1), 1)
 
 
+class ByHalves:
+    """A classifier of two groups: the share of the second one where the feature is above 0, and where it is not."""
+
+    def fit(self, X: np.ndarray, codes: np.ndarray) -> ByHalves:
+        above = X[:, 0] > 0
+        self.share = [codes[part].mean() if part.any() else 0.5 for part in (~above, above)]
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        second = np.array(self.share)[(X[:, 0] > 0).astype(int)]
+        return np.stack([1 - second, second], axis=1)
+
+
+@pytest.mark.parametrize("turned", [True, False])
+def test_what_misleads_among_the_relevant_rows_is_learned_anew_on_them(turned: bool) -> None:
+    # The feature is the group; among the relevant rows, where it is turned, the other one.
+    rng = np.random.default_rng(0)
+    n = 600
+    relevance, group = (rng.random(n) < 0.2).astype(int), rng.integers(0, 2, n)
+    shown = np.where(turned & (relevance == 1), 1 - group, group)
+    data = RankingData.from_arrays((2.0 * shown - 1)[:, None], relevance, group, np.repeat(np.arange(60), 10))
+    relevant = data.relevance == 1
+    pooled = group_chances(ByHalves, data.features, data)
+    own = pooled[np.arange(n), data.group]
+    assert (own[relevant] < 0.5).all() == turned
+    found = group_chances(ByHalves, data.features, data, [relevant])
+    np.testing.assert_array_equal(found[~relevant], pooled[~relevant])
+    np.testing.assert_allclose(found[relevant], np.eye(2)[data.group[relevant]], atol=1e-12)
+    np.testing.assert_array_equal(group_chances(ByHalves, data.features, data, [relevant | True]), pooled)
+
+
+def test_what_is_learned_on_few_rows_and_tells_less_is_not_taken() -> None:
+    # One row in a hundred is relevant, and there the feature is another one's: nothing can be learned of so few.
+    rng = np.random.default_rng(1)
+    n = 600
+    group = rng.integers(0, 2, n)
+    relevance = (np.arange(n) % 100 == 0).astype(int)
+    data = RankingData.from_arrays((2.0 * group - 1)[:, None], relevance, group, np.repeat(np.arange(60), 10))
+    relevant = data.relevance == 1
+
+    class Shy(ByHalves):
+        def predict_proba(self, X: np.ndarray) -> np.ndarray:
+            return super().predict_proba(X) if self.many else np.full((len(X), 2), 0.5)
+
+        def fit(self, X: np.ndarray, codes: np.ndarray) -> ByHalves:
+            self.many = len(X) > 100
+            return super().fit(X, codes)
+
+    found = group_chances(Shy, data.features, data, [relevant])
+    np.testing.assert_array_equal(found, group_chances(Shy, data.features, data))
+
+
 @pytest.fixture
 def exact_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     """No gap has an error, and ε is the same for both ways."""

@@ -201,7 +201,7 @@ def test_groups_are_told_by_features_and_not_by_the_rows_own_query() -> None:
     shown = group + 0.3 * rng.normal(size=1200)
     for X, least, most in ((shown, 0.8, 1.0), (rng.normal(size=1200), 0.4, 0.6)):
         data = er.RankingData.from_arrays(X[:, None], rng.integers(0, 2, 1200), group, np.repeat(np.arange(120), 10))
-        chances = pull_module.told_groups(data)
+        chances = pull_module.told_groups(data, "dp")
         np.testing.assert_allclose(chances.sum(axis=1), 1)
         assert least < chances[np.arange(1200), data.group].mean() <= most
 

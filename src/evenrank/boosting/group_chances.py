@@ -7,6 +7,7 @@ by the chance of their groups, which a small model of the features, trained on o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,9 @@ TREES, LEAVES, LEAF_ROWS, RATE, RIDGE, BINS = 10, 8, 50, 0.4, 5.0, 63
 MOST_ROWS, BINNED_ROWS = 6_000, 2_000
 
 
-def group_chances(classifier: Any, X: Any, data: RankingData) -> NDArray[np.float64]:
+def group_chances(
+    classifier: Any, X: Any, data: RankingData, strata: Iterable[NDArray[np.bool_]] = ()
+) -> NDArray[np.float64]:
     """Give each row's chances of the groups, from classifiers that were trained on other queries.
 
     Parameters
@@ -38,16 +41,31 @@ def group_chances(classifier: Any, X: Any, data: RankingData) -> NDArray[np.floa
         The features, (n, d), in stored order.
     data : RankingData
         The rows, with groups.
+    strata : iterable of ndarray
+        Rows, (n,), whose gaps count. What tells the group of all rows may mislead among the relevant ones, so
+        classifiers of such rows alone are tried, and taken where they tell more.
 
     Returns
     -------
     ndarray
         (n, groups); all 0 for a row whose group is not known, which no gap counts.
     """
-    chances = np.zeros((data.n_rows, data.n_groups))
     known = data.group >= 0
+    chances = _learned_elsewhere(classifier, X, data, known)
+    for stratum in strata:
+        rows = stratum & known
+        if rows.any() and not rows[known].all():
+            apart = _learned_elsewhere(classifier, X, data, rows)
+            if _told(apart[rows], data.group[rows]) > _told(chances[rows], data.group[rows]):
+                chances[rows] = apart[rows]
+    return chances
+
+
+def _learned_elsewhere(classifier: Any, X: Any, data: RankingData, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The chances of these rows, learned on those of other queries, (n, groups); 0 for all others."""
+    chances = np.zeros((data.n_rows, data.n_groups))
     if data.n_queries < 2:
-        chances[known] = np.eye(data.n_groups)[data.group[known]]  # no other queries to learn from
+        chances[rows] = np.eye(data.n_groups)[data.group[rows]]  # no other queries to learn from
         return chances
     folds = FEWEST_FOLDS if data.n_rows >= FEWEST_FOLDS * MOST_ROWS else FOLDS
     fold = data.folds(min(folds, data.n_queries), 0)[data.query_of_row]
@@ -56,15 +74,22 @@ def group_chances(classifier: Any, X: Any, data: RankingData) -> NDArray[np.floa
     rank_of_query[sample] = np.cumsum(data.lengths[sample])
     drawn = rank_of_query[data.query_of_row] <= max(MOST_ROWS * folds // (folds - 1), data.lengths[sample[0]])
     for number in range(fold.max(initial=0) + 1):
-        rest, others = np.flatnonzero(fold == number), np.flatnonzero((fold != number) & drawn & known)
+        rest, others = np.flatnonzero((fold == number) & rows), np.flatnonzero((fold != number) & drawn & rows)
         present, codes = np.unique(data.group[others], return_inverse=True)
-        if len(present) > 1:
+        if len(present) > 1 and len(rest):
             model = classifier().fit(in_order(X, others), codes)
             chances[rest[:, None], present] = model.predict_proba(in_order(X, rest))
         else:
             chances[rest] = np.eye(data.n_groups)[data.group[rest]]  # nothing to learn from: the groups themselves
-    chances[~known] = 0
     return chances
+
+
+def _told(chances: NDArray[np.float64], group: NDArray[Any]) -> float:
+    """How well chances, (n, groups), tell the groups: their correlation, below 0 where they mislead."""
+    actual = np.eye(chances.shape[1])[group]
+    actual, chances = actual - actual.mean(axis=0), chances - chances.mean(axis=0)
+    size = np.sqrt((chances**2).sum() * (actual**2).sum())
+    return float((chances * actual).sum() / size) if size > 0 else 0.0
 
 
 def known_contrast(contrast: Contrast, data: RankingData, spec: FairnessSpec, chances: NDArray[Any]) -> Contrast:

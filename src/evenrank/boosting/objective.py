@@ -16,7 +16,7 @@ from evenrank.checks import choose
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
 from evenrank.losses import LOSSES
-from evenrank.notions import bind
+from evenrank.notions import Cells, bind
 from evenrank.rankers.spec import FairnessSpec
 from evenrank.rankers.top_violation import TopViolation
 from evenrank.targets import TARGETS, BoundTarget, bind_target
@@ -315,5 +315,7 @@ class ObjectiveOnRows:
         rows, spec = as_rows(data), fairness(**options)
         rule = None if objective in POINTWISE else self.lambdarank_rule(params or {}, objective)
         known = spec.active and rows.n_features > 0 and rows.n_groups > 1 and rows.membership is None
-        chances = group_chances(self.classifier, rows.features, rows) if known else None
+        chances = None
+        if known:
+            chances = group_chances(self.classifier, rows.features, rows, Cells.of(spec.notion, rows).strata)
         self.objective = FairObjective(rows, base_gradients(objective, rows, rule), spec, chances=chances)

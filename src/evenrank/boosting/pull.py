@@ -15,8 +15,8 @@ from evenrank.targets import STRONGEST, BoundTarget, LossScale, made_up
 # variance where that is less, since few places in long lists make small gaps of all there are. Along the groups as
 # features tell them it is so large that the pull falls with the gap: where evenness is dear a part of the gap stays,
 # where it is cheap hardly any. There it is joined with the gap's standard error between groups of that many rows, since
-# that pull is to hold on other queries: a gap that chance could have made pulls less. Along the groups themselves, where
-# little pull is enough, it is small.
+# that pull is to hold on other queries: a gap that chance could have made pulls less. Along the groups themselves,
+# where little pull is enough, it is small.
 SMOOTHING, OWN_SMOOTHING = 0.4, 0.1
 # Rows are pulled in two ways, so many times as strongly as the loss pulls at a strength of 1: along the groups as
 # features tell them, by the gap between those and all rows of a list alike, which holds on other queries; and a little

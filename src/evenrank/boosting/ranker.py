@@ -31,6 +31,7 @@ from evenrank.boosting.within_limit import FitAt, keep_within_limit
 from evenrank.categories import Categories
 from evenrank.data import RankingData
 from evenrank.errors import ConfigError
+from evenrank.notions import Cells
 from evenrank.rankers.matching import added_by_group
 from evenrank.rankers.spec import FairnessSpec
 
@@ -297,7 +298,7 @@ class FairBoosted:
         """What the features tell of the groups; None where rows are pulled by the groups themselves."""
         if not spec.active or self.group_aware or data.membership is not None or data.n_groups < 2:
             return None
-        return group_chances(self._classifier, X, data)
+        return group_chances(self._classifier, X, data, Cells.of(spec.notion, data).strata)
 
     # ------------------------------------------------------------------ scores
 

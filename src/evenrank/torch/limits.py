@@ -138,7 +138,7 @@ def fit_within_limit(
     assert spec.max_violation is not None
     data.need_numbers("a network")
     judged.need_gap(pooled := replace(spec, scope="amortized"))  # which is what the limit is on at any scope
-    chances = told_groups(data)
+    chances = told_groups(data, spec.notion)
 
     def tried(strengths: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
         networks, taken = ranker._trained(data, strengths, progress, chances)

@@ -206,7 +206,7 @@ def _size(slope: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.abs(slope).sum(axis=0, dtype=np.float64))
 
 
-def told_groups(data: RankingData) -> NDArray[np.float64]:
+def told_groups(data: RankingData, notion: NotionLike) -> NDArray[np.float64]:
     """Give what features tell of each row's group, (n, groups), learned on other queries; see `group_chances`."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -222,4 +222,4 @@ def told_groups(data: RankingData) -> NDArray[np.float64]:
             random_state=0,
         )
 
-    return group_chances(small, np.asarray(data.features), data)
+    return group_chances(small, np.asarray(data.features), data, Cells.of(notion, data).strata)

@@ -76,7 +76,7 @@ def train_at(
     networks = Networks.fresh(data, ranker.hidden, len(alphas), seed=seed, device=_device(ranker.device))
     pull = None
     if alphas.any():
-        known = told_groups(data) if chances is None else chances
+        known = told_groups(data, ranker.notion) if chances is None else chances
         term = Term(ranker.notion, ranker.scope, ranker.target, ranker.k, ranker.smoothing, ranker.momentum)
         pull = BatchPull(term, data, alphas, known)
     taken = train(
