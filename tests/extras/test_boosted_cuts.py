@@ -133,7 +133,7 @@ def test_few_trees_that_may_stop_early_have_a_best_round(library: str, trees: in
 @pytest.mark.filterwarnings("ignore:max_violation")
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_the_best_score_of_a_model_that_was_cut_is_its_own(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, others = arrays(0), arrays(1)
+    rows, others = arrays(6), arrays(1)
     monkeypatch.setattr("evenrank.boosting.within_limit.least_loss_within", _the_first_last)
     model = fitted(library, rows, others, max_violation=1e-9, n_estimators=40, patience=30)
     kept = trees_of(library, model)
