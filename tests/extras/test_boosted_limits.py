@@ -114,7 +114,7 @@ def rounds_of(model: Any) -> int:
 def test_a_model_that_swings_about_a_limit_is_cut_where_it_was_within_it_last(
     library: str, stopped: bool, tmp_path: Path
 ) -> None:
-    data, test = made(40, seed=24, length=(6, 9)), made(40, seed=19, length=(6, 9))
+    data, test = made(40, seed=0, length=(6, 9)), made(40, seed=19, length=(6, 9))
     limit = 0.01
     options: dict[str, Any] = {"max_violation": limit, "n_estimators": 15}
     given: dict[str, Any] = {}
